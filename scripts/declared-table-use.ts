@@ -13,7 +13,7 @@ export const DECLARED_TABLE_USE = {
     records: ['record_resource'],
   },
   'delivery/documents': {
-    records: ['document', 'patient_resource'],
+    records: ['delivered_resource', 'document'],
   },
   'delivery/fhir-api': {
     'people/patients': ['patient'],

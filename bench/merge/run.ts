@@ -230,7 +230,7 @@ async function readAll(store: Store, accountId: string, patientId: string) {
   for (;;) {
     const rows = await store.asAccount(accountId, (tx) =>
       tx.db
-        .selectFrom('patient_resource')
+        .selectFrom('delivered_resource')
         .select(['source', 'resource_type', 'source_id', 'content'])
         .where('patient_id', '=', patientId)
         .where(({ eb, refTuple, tuple }) =>

@@ -407,7 +407,7 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
     const second = await ask(patientId, config);
     const [stored] = await environment.store.asAccount(accountId, (tx) =>
       tx.db
-        .selectFrom('patient_resource')
+        .selectFrom('delivered_resource')
         .select('content')
         .where('patient_id', '=', patientId)
         .where('source_id', '=', 'mhd-3')

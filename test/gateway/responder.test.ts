@@ -735,6 +735,7 @@ test('the role of the responder reads its views, and no table of an account', as
   );
   expect(rows.map(({ name }) => name)).toEqual([
     'responder.consent',
+    'responder.delivered_resource',
     'responder.document',
     'responder.document_conversion',
     'responder.patient',
@@ -743,6 +744,7 @@ test('the role of the responder reads its views, and no table of an account', as
     'responder.record_origin',
     'responder.record_resource',
     'responder.recorded_subject',
+    'responder.resource_pack',
     'responder.retired_resource',
     'sensitive_code',
   ]);

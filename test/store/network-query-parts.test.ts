@@ -91,7 +91,7 @@ const test = queryTest.extend(
     const stored = (of: string) =>
       account.inTx(async (tx) => {
         const rows = await tx.db
-          .selectFrom('patient_resource')
+          .selectFrom('delivered_resource')
           .select(['source_id as id', 'content'])
           .where('patient_id', '=', of)
           .orderBy('source_id')

@@ -77,7 +77,7 @@ const test = queryTest.extend('querying', { scope: 'file' }, ({ account }) => {
   const kept = (patientId: string) =>
     account.inTx((tx) =>
       tx.db
-        .selectFrom('patient_resource')
+        .selectFrom('delivered_resource')
         .select(['source_id', 'content', 'document_id', 'collected_at'])
         .where('patient_id', '=', patientId)
         .orderBy('source_id')

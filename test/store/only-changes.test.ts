@@ -115,7 +115,7 @@ const test = queryTest
     const stored = (source: SourceType, of = patientId) =>
       account.inTx(async (tx) => {
         const rows = await tx.db
-          .selectFrom('patient_resource')
+          .selectFrom('delivered_resource')
           .select(['resource_type as type', 'source_id as id', 'content'])
           .where('patient_id', '=', of)
           .where('source', '=', source)

@@ -117,7 +117,7 @@ const test = queryTest.extend(
     const codes = (patientId: string): Promise<string[]> =>
       account.inTx(async (tx) => {
         const rows = await tx.db
-          .selectFrom('patient_resource')
+          .selectFrom('delivered_resource')
           .select(sql<string>`content->'code'->'coding'->0->>'code'`.as('code'))
           .where('patient_id', '=', patientId)
           .where('resource_type', '=', 'Procedure')

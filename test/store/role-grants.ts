@@ -107,6 +107,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'record_resource',
     'record_split',
     'recorded_subject',
+    'resource_pack',
     'retired_resource',
     'source_candidate',
     'source_collection',
@@ -138,11 +139,14 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   refused_payload: OF_SERVICE,
   process_clock: OF_SERVICE,
   reconcile_state: OF_SERVICE,
-  wanted_cohort_schedule: {
-    exchange_app: 'S',
-    exchange_system: 'S',
-    exchange_admin: 'S',
-  },
+  ...each(
+    {
+      exchange_app: 'S',
+      exchange_system: 'S',
+      exchange_admin: 'S',
+    },
+    ['delivered_resource', 'wanted_cohort_schedule'],
+  ),
   network_connection: {
     exchange_app: 'S',
     exchange_system: 'SIUD',

@@ -210,7 +210,7 @@ test('the guide leads from a contract to records of two networks, and leaves no 
     'Second network: 2 resources and 0 documents collected',
   );
   const stored = await stack.rows<{ text: string }>(
-    "select content->'code'->>'text' as text from patient_resource where resource_type = 'Observation' order by 1",
+    "select content->'code'->>'text' as text from delivered_resource where resource_type = 'Observation' order by 1",
   );
   expect(stored).toEqual([{ text: 'iron' }, { text: 'sugar' }]);
 

@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
-import type { JsonColumn } from '../platform/database/schema.ts';
+import type { NullableJsonColumn } from '../platform/database/schema.ts';
 import type { ExclusionReason } from './rules/delivery-facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
 
@@ -16,7 +16,7 @@ export type ConversionOutcome =
   | 'failed';
 
 /** A resource as its source delivered it. */
-interface ResourceColumns {
+interface DeliveredColumns {
   account_id: string;
   patient_id: string;
   source: RecordSource;
@@ -24,9 +24,16 @@ interface ResourceColumns {
   source_id: string;
   document_id: string;
   sha256: Buffer;
-  content: JsonColumn<Record<string, unknown>>;
   /** The C-CDA document that it was converted from, by its resource. */
   converted_from: string | null;
+}
+
+/** Its row. The content is there, or in a pack (0670-resource-packs.sql). */
+interface ResourceColumns extends DeliveredColumns {
+  content: NullableJsonColumn<Record<string, unknown>>;
+  pack: Generated<number | null>;
+  /** From 0. */
+  place: Generated<number | null>;
 }
 
 declare module '../platform/database/schema.ts' {
@@ -70,7 +77,18 @@ declare module '../platform/database/schema.ts' {
     patient_resource: ResourceColumns & {
       revision: Generated<string>;
       collected_at: Instant;
+      standing: NullableJsonColumn<Record<string, unknown>>;
     };
+    /** `patient_resource` with each content, wherever it is: a view. */
+    delivered_resource: DeliveredColumns & {
+      content: Record<string, unknown>;
+      revision: string;
+      collected_at: Date;
+      /** What of the content is asked of resources with documents. */
+      standing: Record<string, unknown> | null;
+    };
+    /** Read and written by SQL only. */
+    resource_pack: object;
     patient_at_source: {
       account_id: string;
       patient_id: string;

@@ -63,7 +63,7 @@ export async function listDocuments(
       d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt", r.content as reference,
       coalesce((d.source, d.source_document_id) in (${replacedDocuments(patientId)}), false) as "isReplaced"
     from ${listedDocuments(patientId)} as d
-    left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
+    left join delivered_resource r on r.patient_id = d.patient_id and r.source = d.source
       and r.resource_type = file_owner_type(d.source_document_id)
       and r.source_id = file_owner_id(d.source_document_id)`.execute(tx.db);
   return rows.map((row) => ({

@@ -32,9 +32,8 @@ with asked as (
     count(*) filter (where r.content @> '{"valueQuantity": {"system": "http://unitsofmeasure.org"}}'
       and r.content -> 'valueQuantity' ? 'code')::int as with_unit
   from sampled s
-  join patient_resource r on r.patient_id = s.patient_id and r.source = s.source and r.resource_type = 'Observation'
-    and starts_with(r.source_id, s.namespace)
-  where s.nth <= 500
+  cross join lateral delivered_by(s.source, s.patient_id, 'Observation') r
+  where s.nth <= 500 and starts_with(r.source_id, s.namespace)
   group by 1, 2
 ), yields as (
   -- Of a patient who was asked about several times, the largest answer: the same is delivered again.

@@ -75,9 +75,9 @@ export async function readDocumentWork(
         as "hasUnconverted",
       exists (select from (select distinct source, converted_from from patient_resource
           where patient_id = ${patientId} and converted_from is not null) made
-        join patient_resource r on r.patient_id = ${patientId} and r.source = made.source
+        join delivered_resource r on r.patient_id = ${patientId} and r.source = made.source
           and r.resource_type = file_owner_type(made.converted_from) and r.source_id = file_owner_id(made.converted_from)
-        where r.content->>'status' = 'superseded' or r.content ? 'relatesTo' or ${isReferenceInError('r')})
+        where r.standing->>'status' = 'superseded' or r.standing ? 'relatesTo' or ${isReferenceInError('r')})
         as "hasWithdrawn"`.execute(tx.db);
   return rows[0] ?? { hasUnconverted: true, hasWithdrawn: true };
 }

@@ -1,5 +1,5 @@
 with mistaken as (
-  select file_key(resource_type, source_id) as source_id from patient_resource r
+  select file_key(resource_type, source_id) as source_id from delivered_resource r
   where r.patient_id = :patientId and r.source = :source
     and :isEnteredInError),
 conversion as (

@@ -189,6 +189,14 @@ export async function upsertResources(
   }).execute(tx.db.later);
 }
 
+/** Throws rather than read a record without what a delivery states. */
+export function requireContents(
+  deliveries: readonly { content: object | null }[],
+): void {
+  if (deliveries.some(({ content }) => content === null))
+    throw new Error('The content of a delivery is not where its row says');
+}
+
 /**
  * Removes NUL characters and unpaired surrogates, which jsonb cannot store.
  * (JSON.stringify escapes surrogates only when they are unpaired.)
@@ -295,9 +303,9 @@ export async function insertSourcePatientIds(
     .execute();
 }
 
-/** Whether the row of a resource is marked as entered in error. */
+/** Whether a row of `delivered_resource` is marked as entered in error. */
 export const isReferenceInError = (reference: string) => sql<boolean>`
-  coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
+  coalesce('entered-in-error' in (${sql.raw(reference)}.standing->>'status', ${sql.raw(reference)}.standing->>'docStatus'), false)`;
 
 /**
  * Whether the source has withdrawn a document: its resource is retired or marked
@@ -309,7 +317,7 @@ export const isDocumentTakenBack = (document: string) => {
   const reference = sql`r where r.patient_id = ${d}.patient_id and r.source = ${d}.source
     and r.resource_type = file_owner_type(${d}.source_document_id)
     and r.source_id = file_owner_id(${d}.source_document_id)`;
-  return sql<boolean>`(exists (select from patient_resource ${reference} and ${isReferenceInError('r')})
+  return sql<boolean>`(exists (select from delivered_resource ${reference} and ${isReferenceInError('r')})
     or exists (select from retired_resource ${reference}) and not exists (select from patient_resource ${reference})
     or coalesce(${d}.source_document_id, '') ~ '^ccda\\.[0-9a-f]{16}\\.' and not exists (select from patient_resource ${reference})
     or exists (select from recorded_subject s

@@ -1,5 +1,5 @@
 with recursive reference as (
-  select source, source_id, content, coalesce(content->>'status', '') as status from patient_resource
+  select source, source_id, standing, coalesce(standing->>'status', '') as status from delivered_resource
   where patient_id = :patientId and resource_type = 'DocumentReference'
 ), header as (
   select distinct on (d.source, d.source_document_id) d.source, d.source_document_id as source_id,
@@ -9,10 +9,10 @@ with recursive reference as (
   order by d.source, d.source_document_id, d.created_at desc, d.id desc
 ), link as (
   select old.source, old.source_id, newer.source_id as newer_id
-  from reference as newer cross join lateral jsonb_path_query(newer.content, :replaces::jsonpath) as target
+  from reference as newer cross join lateral jsonb_path_query(newer.standing, :replaces::jsonpath) as target
     join reference as old on old.source = newer.source
       and regexp_replace(target #>> '{}', '/_history/.*$', '') = 'DocumentReference/' || old.source_id
-  where newer.content ? 'relatesTo'
+  where newer.standing ? 'relatesTo'
   union
   select old.source, old.source_id, newer.source_id
   from header as newer join header as old on old.source = newer.source and old.source_id <> newer.source_id
@@ -27,7 +27,7 @@ with recursive reference as (
 select distinct replaced.source, replaced.source_id
 from replaced left join reference as newer on newer.source = replaced.source and newer.source_id = replaced.newer_id
 where coalesce(newer.status, '') not in ('superseded', 'entered-in-error')
-  and coalesce(newer.content->>'docStatus', '') <> 'entered-in-error'
+  and coalesce(newer.standing->>'docStatus', '') <> 'entered-in-error'
   -- Of two that name each other as replaced, none is known to be the newer one.
   and not exists (select from replaced as back where back.source = replaced.source
     and back.source_id = replaced.newer_id and back.newer_id = replaced.source_id)

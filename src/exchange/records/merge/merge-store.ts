@@ -9,9 +9,13 @@ import {
   textArray,
   textLists,
 } from '../../platform/database/pg-arrays.ts';
+import { requireContents } from '../deliveries/delivery-store.ts';
 import type { Delivery, DeliveryFacts } from '../rules/delivery-facts.ts';
 
 const PENDING_DELIVERIES = sqlFile('pending-deliveries.sql', import.meta.url);
+
+/** What a delivery counts whose content is compressed together with others. */
+const BYTES_IN_PACK = 2_000;
 
 /** A delivery's identity. */
 export interface DeliveryPlace {
@@ -61,6 +65,7 @@ export async function pendingDeliveries(
   limit: number,
 ): Promise<PendingDelivery[]> {
   const { rows } = await PENDING_DELIVERIES<PendingDelivery>({
+    bytesInPack: BYTES_IN_PACK,
     patientId,
     rules,
     limitTo: limit,
@@ -96,13 +101,19 @@ export async function readDeliveries(
   places: readonly DeliveryPlace[],
 ): Promise<Delivery[]> {
   const { rows } = await sql<Delivery>`
-    select p.source, p.resource_type as "resourceType", p.source_id as "sourceId", encode(p.sha256, 'hex') as sha256,
-      p.converted_from is not null as "isConverted", p.content,
-      exists (select from record_split where ${AT_PLACE}) as "isSplit"
-    from ${placesOf(patientId, places)}
-    cross join lateral (select * from patient_resource where ${AT_PLACE} limit 1) p`.execute(
-    tx.db,
-  );
+    with delivery as materialized (
+      select p.source, p.resource_type, p.source_id, p.sha256, p.converted_from, p.content, p.pack, p.place,
+        exists (select from record_split where ${AT_PLACE}) as is_split
+      from ${placesOf(patientId, places)}
+      cross join lateral (select * from patient_resource where ${AT_PLACE} limit 1) p
+    ), opened as materialized (
+      select * from opened_packs(${patientId}, array(select distinct pack from delivery where pack is not null))
+    )
+    select source, resource_type as "resourceType", source_id as "sourceId", encode(sha256, 'hex') as sha256,
+      converted_from is not null as "isConverted", is_split as "isSplit",
+      case when d.pack is null then d.content else o.contents -> d.place end as content
+    from delivery d left join opened o using (pack)`.execute(tx.db);
+  requireContents(rows);
   return rows;
 }
 

@@ -18,8 +18,8 @@ conversion as (
   where d.id = c.document_id and d.patient_id = :patientId and d.source = :source
     and d.source_document_id = file_key(own.resource_type, own.source_id))
 insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
-  revision, converted_from, collected_at, reason, query_id, attempt)
-select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+  pack, place, revision, converted_from, collected_at, reason, query_id, attempt)
+select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, pack, place, revision,
   converted_from, collected_at, reason, :requestId::uuid, :attempt::int
 from (select * from own union all select * from made_of_it) gone
 on conflict do nothing

@@ -1,8 +1,6 @@
-select * from (
-  select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
-    p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank, o.leads, o.superseded as "isSuperseded",
-    wanted.place::integer, (sum(bytes) over (order by wanted.place))::float8 as through,
-    (sum(bytes) over (partition by wanted.place))::float8 as own
+with member as materialized (
+  select wanted.place as nth, o.resource_id, o.resource_type, o.rank, o.leads, o.superseded, p.source, p.source_id, p.document_id,
+    p.collected_at, p.converted_from, p.content, p.pack, p.place
   -- `offset 0` hides from the planner which patient it is, as in merge-store.ts.
   from (select :patientId::uuid as patient_id, each.*
     from unnest(:resourceIds::uuid[]) with ordinality as each(id, place) offset 0) as wanted
@@ -10,12 +8,26 @@ select * from (
     where patient_id = wanted.patient_id and resource_id = wanted.id and :mayLeave offset 0) o
   cross join lateral (select * from patient_resource
     where patient_id = wanted.patient_id and source = o.source and resource_type = o.resource_type
-      and source_id = o.source_id
-      and (o.resource_type <> 'Patient' or not is_sensitive(content, denied_labels(:accountId, :patientId))) limit 1) p
-  cross join lateral (select file_name from document where id = p.document_id limit 1) d
+      and source_id = o.source_id limit 1) p
+), opened as materialized (
+  select * from opened_packs(:patientId, array(select distinct pack from member where pack is not null))
+), stated as (
+  select m.*, case when m.pack is null then m.content else o.contents -> m.place end as stated
+  from member m left join opened o using (pack)
+)
+select * from (
+  select resource_id as "resourceId", source, source_id as "sourceId", d.file_name as "fileName",
+    collected_at as "collectedAt", converted_from is not null as "isConverted", stated as content, rank, leads,
+    superseded as "isSuperseded", nth::integer as place, (sum(bytes) over (order by nth))::float8 as through,
+    (sum(bytes) over (partition by nth))::float8 as own
+  from stated
+  cross join lateral (select file_name from document where id = document_id limit 1) d
   cross join lateral (select case
-    when wanted.id = :patientId then 0
-    when pg_column_size(p.content) <= :storedAsTextMax then pg_column_size(p.content)
-    else octet_length(p.content::text) end as bytes) size) sized
+    when resource_id = :patientId then 0
+    -- Not compressed: in a pack it is as large as its text, in a row if it is small.
+    when pack is not null or pg_column_size(stated) <= :storedAsTextMax then pg_column_size(stated)
+    else octet_length(stated::text) end as bytes) size
+  where resource_type <> 'Patient' or not is_sensitive(stated, denied_labels(:accountId, :patientId))
+) sized
 where through - own < :most
 order by "isSuperseded", leads desc, rank desc

@@ -11,7 +11,7 @@ conversion as (
   where d.id = c.document_id and d.patient_id = :patientId and d.subject_id = :subjectId
     and d.source_document_id = file_key(own.resource_type, own.source_id))
 insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
-  revision, converted_from, collected_at, reason, subject_id)
-select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+  pack, place, revision, converted_from, collected_at, reason, subject_id)
+select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, pack, place, revision,
   converted_from, collected_at, :reason, :subjectId::uuid
 from own on conflict do nothing
