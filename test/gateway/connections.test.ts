@@ -487,6 +487,100 @@ test('a connection by UDAP is registered, and then works', async () => {
   await Promise.all([udap.stop(), server.stop()]);
 });
 
+test('a network of FHIR servers has a directory instead of an address, and a login that shows no server what opens the others', async () => {
+  const ours = await authority.issue('URI:urn:oid:2.999.5#T-TRTMNT');
+  await writeFile(join(folder, 'node.pem'), ours.cert);
+  await writeFile(join(folder, 'node.key'), ours.key);
+  const udap = [
+    '--auth',
+    'udap',
+    '--scope',
+    SCOPE,
+    '--udap-cert',
+    join(folder, 'node.pem'),
+    '--udap-key',
+    join(folder, 'node.key'),
+    '--udap-anchors',
+    join(folder, 'ca.pem'),
+    '--client-name',
+    'Exchange',
+    '--contact',
+    'mailto:us@our.example',
+    '--organization-id',
+    'https://directory.example/Organization/2.999.5',
+  ];
+  const owner = await gateway.addAccount();
+  const attempt = (...options: string[]) =>
+    admin(
+      'connections',
+      'create',
+      '--account',
+      owner.accountId,
+      '--json',
+      '--source',
+      'hie',
+      '--name',
+      'TEFCA',
+      '--protocol',
+      'fhir-network',
+      '--directory',
+      'tefca',
+      '--own-home-community',
+      '2.999.5',
+      ...options,
+    );
+  const refusals = [
+    [
+      ['--auth', 'bearer', '--secret-file', join(folder, 'secret')],
+      'must be udap or none',
+    ],
+    [[...udap, '--base-url', fhir.baseUrl], '--base-url is not for a network'],
+    [
+      [...udap, '--documents-per-retrieval', '9'],
+      'created with --protocol ihe or ihe-network',
+    ],
+  ] as const;
+  for (const [options, message] of refusals)
+    expect(await attempt(...options)).toMatchObject({
+      exitCode: 2,
+      err: expect.stringContaining(message),
+    });
+
+  const created = await attempt(...udap, '--within-miles', '20');
+  expect(created.err).toBe('');
+  const { connection } = JSON.parse(created.out) as {
+    connection: { id: string };
+  };
+  expect(connection).toMatchObject({
+    baseUrl: 'directory:tefca',
+    settings: { network: { speaks: 'fhir', withinMiles: 20 } },
+  });
+  const set = await admin(
+    'connections',
+    'set',
+    connection.id,
+    '--private-addresses',
+    'true',
+  );
+  expect(set).toMatchObject({ exitCode: 0, err: '' });
+  const { out } = await admin('connections', 'show', connection.id, '--json');
+  expect(JSON.parse(out)).toMatchObject({
+    connection: {
+      settings: {
+        network: { speaks: 'fhir', withinMiles: 20, privateAddresses: true },
+      },
+    },
+  });
+  expect(await admin('connections', 'register', connection.id)).toMatchObject({
+    exitCode: 2,
+    err: expect.stringContaining('registers by itself'),
+  });
+  expect(await admin('connections', 'check', connection.id)).toMatchObject({
+    exitCode: 3,
+    out: expect.stringContaining('the directory tefca has no FHIR servers'),
+  });
+});
+
 test('a callback is accepted with the key of a connection of the account, and with no other', async () => {
   const key = generateWebhookKey();
   const other = generateWebhookKey();

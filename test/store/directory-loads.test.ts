@@ -235,12 +235,9 @@ test('gateways are seen from the nearest place that they answer for, and members
   );
   const account = uuidv7();
   const candidates = await store.asAccount(account, (tx) =>
-    readGatewayCandidates(
-      tx,
-      directory,
-      [{ zip: '97201-1234', state: 'OR' }],
-      [oidOf(5)],
-    ),
+    readGatewayCandidates(tx, { directory, recordLocators: [oidOf(5)] }, [
+      { zip: '97201-1234', state: 'OR' },
+    ]),
   );
   const seen = Object.fromEntries(
     candidates.map(({ id, miles, ...rest }) => [

@@ -125,6 +125,11 @@ export async function startUdapServer(
     registrations,
     certifications,
     isActive: async (token: string) => tokens.has(token),
+    /** As if it had lost its registrations and tokens. */
+    forgetEverything: () => {
+      clients.clear();
+      tokens.clear();
+    },
     purposeOf: (token: string | undefined) => tokens.get(token ?? ''),
     refuse: (error: string | undefined) => {
       refusal = error;

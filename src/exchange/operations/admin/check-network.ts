@@ -12,22 +12,15 @@ import { countDirectory } from '../../sources/directory/directory-store.ts';
  */
 export async function checkNetwork(
   store: Pick<Store, 'asSystem'>,
-  { directory }: NetworkSettings,
+  { directory, speaks }: NetworkSettings,
   { tls }: ConnectionCredentials,
 ): Promise<SourceFinding[]> {
-  const { gateways } = await store.asSystem((tx) =>
-    countDirectory(tx, directory),
-  );
+  const counts = await store.asSystem((tx) => countDirectory(tx, directory));
+  if (speaks === 'fhir')
+    return [foundIn(directory, counts.fhirServers, 'FHIR server')];
   const certificate = ownCertificate(tls, Date.now());
   return [
-    {
-      works: gateways > 0,
-      what: 'directory',
-      message:
-        gateways > 0
-          ? `the directory ${directory} has ${counted(gateways, 'gateway')}`
-          : `the directory ${directory} has no gateways; load it with: npm run admin -- directory load ${directory} <file or address>`,
-    },
+    foundIn(directory, counts.gateways, 'gateway'),
     {
       works: certificate !== undefined && certificate.fault === undefined,
       what: 'certificate',
@@ -35,6 +28,19 @@ export async function checkNetwork(
     },
   ];
 }
+
+const foundIn = (
+  directory: string,
+  count: number,
+  what: string,
+): SourceFinding => ({
+  works: count > 0,
+  what: 'directory',
+  message:
+    count > 0
+      ? `the directory ${directory} has ${counted(count, what)}`
+      : `the directory ${directory} has no ${what}s; load it with: npm run admin -- directory load ${directory} <file or address>`,
+});
 
 function certificateMessage(
   certificate: ReturnType<typeof ownCertificate>,

@@ -147,10 +147,10 @@ function baseUrlOf(
     throw new AdminError('--base-url is required');
   }
   if (source !== 'hie')
-    throw new AdminError('--protocol ihe-network is for --source hie');
+    throw new AdminError('A network with a directory is for --source hie');
   if (baseUrl !== undefined)
     throw new AdminError(
-      '--base-url is not for --protocol ihe-network: the directory has the addresses',
+      '--base-url is not for a network: its directory has the addresses',
     );
   return `directory:${network.directory}`;
 }
@@ -325,6 +325,10 @@ export const registerConnectionCommand: AdminCommand<
   const { auth } = credentials;
   if (auth.kind !== 'udap')
     throw new AdminError('Only connections with --auth udap are registered');
+  if (connection.settings.network !== undefined)
+    throw new AdminError(
+      'A connection to a network registers by itself, at each server when it first asks there',
+    );
   const clientId = await registerSource(
     resolveSourceConfig(configOf(connection, credentials)),
     auth,

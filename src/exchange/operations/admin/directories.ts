@@ -12,6 +12,7 @@ import {
   listDirectories,
   listLoads,
   putDirectory,
+  type StoredEntry,
   searchDirectory,
   sumRemarks,
 } from '../../sources/directory/directory-store.ts';
@@ -178,13 +179,22 @@ export const listDirectoriesCommand: AdminCommand = async ({ store }) => {
         'entries',
         'active',
         'gateways',
+        'FHIR servers',
         'last load',
         'refreshed',
       ],
       rows: directories.map(
-        ({ name, entries, active, gateways, lastLoad, refreshHours }) => [
+        ({
           name,
-          ...[entries, active, gateways].map(String),
+          entries,
+          active,
+          gateways,
+          fhirServers,
+          lastLoad,
+          refreshHours,
+        }) => [
+          name,
+          ...[entries, active, gateways, fhirServers].map(String),
           lastLoad === null
             ? '–'
             : `${lastLoad.status} ${shortTime(lastLoad.startedAt)}`,
@@ -210,7 +220,7 @@ export const showDirectoryCommand: AdminCommand<[string]> = async (
       remarks: newest === undefined ? [] : await sumRemarks(tx, newest.id),
     };
   });
-  const { entries, active, gateways } = standing;
+  const { entries, active, gateways, fhirServers } = standing;
   return {
     document: { directory, ...standing, loads, remarks },
     table: {
@@ -222,7 +232,7 @@ export const showDirectoryCommand: AdminCommand<[string]> = async (
       ]),
     },
     lines: [
-      `${directory}: ${entries} entries, ${active} active, ${gateways} gateways`,
+      `${directory}: ${entries} entries, ${active} active, ${gateways} gateways, ${fhirServers} FHIR servers`,
       ...loads.map(
         ({ startedAt, status, origin, counts, reason }) =>
           `${shortTime(startedAt)} ${status}, ${origin}: ${countLines(counts).join(', ')}${reason === null ? '' : ` (${reason})`}`,
@@ -272,12 +282,11 @@ export const findEntriesCommand: AdminCommand<
 function reachedThrough({
   id,
   gatewayId,
-}: {
-  id: string;
-  gatewayId: string | null;
-}): string {
-  if (gatewayId === null) return 'cannot be queried';
-  return gatewayId === id ? 'itself' : gatewayId;
+  fhirGatewayId,
+}: Pick<StoredEntry, 'id' | 'gatewayId' | 'fhirGatewayId'>): string {
+  const through = gatewayId ?? fhirGatewayId;
+  if (through === null) return 'cannot be queried';
+  return through === id ? 'itself' : through;
 }
 
 const countLines = (counts: Partial<LoadCounts>): string[] =>

@@ -4,8 +4,9 @@ import {
   iheSettingsSchema,
 } from '../connectors/ihe/ihe-settings.ts';
 import {
+  fhirNetworkShape,
+  iheNetworkShape,
   type NetworkSettings,
-  networkSettingsSchema,
 } from '../connectors/ihe/network-settings.ts';
 import {
   type ConnectionCredentials,
@@ -25,8 +26,16 @@ export const CONNECTION_AUTH = [
   'saml',
 ] as const;
 
-/** `ihe-network`: the gateways of a network's directory, which speak IHE. */
-export const CONNECTION_PROTOCOLS = ['fhir', 'ihe', 'ihe-network'] as const;
+/**
+ * `ihe-network`, `fhir-network`: the gateways of a network's directory, which
+ * speak IHE or are FHIR servers.
+ */
+export const CONNECTION_PROTOCOLS = [
+  'fhir',
+  'ihe',
+  'ihe-network',
+  'fhir-network',
+] as const;
 type ConnectionAuth = (typeof CONNECTION_AUTH)[number];
 
 /**
@@ -74,7 +83,7 @@ export type SettingOptions = {
   [K in
     | Exclude<keyof ConnectionSettings, 'ihe' | 'network'>
     | keyof IheSettings
-    | keyof NetworkSettings]?: string;
+    | Exclude<keyof NetworkSettings, 'speaks'>]?: string;
 };
 
 /**
@@ -127,6 +136,14 @@ export function settingsOf(
     ...(protocol === 'ihe-network'
       ? { network: overlaid(SHAPES['ihe-network'], options, known.network) }
       : {}),
+    ...(protocol === 'fhir-network'
+      ? {
+          network: {
+            ...overlaid(SHAPES['fhir-network'], options, known.network),
+            speaks: 'fhir',
+          },
+        }
+      : {}),
   });
 }
 
@@ -134,7 +151,8 @@ export function settingsOf(
 const SHAPES = {
   fhir: {},
   ihe: iheSettingsSchema.shape,
-  'ihe-network': networkSettingsSchema.shape,
+  'ihe-network': iheNetworkShape,
+  'fhir-network': fhirNetworkShape,
 } as const satisfies Record<
   (typeof CONNECTION_PROTOCOLS)[number],
   Readonly<Record<string, z.ZodType>>
@@ -149,7 +167,8 @@ function protocolOf({
   ihe,
   network,
 }: Partial<ConnectionSettings>): (typeof CONNECTION_PROTOCOLS)[number] {
-  if (network !== undefined) return 'ihe-network';
+  if (network !== undefined)
+    return network.speaks === 'fhir' ? 'fhir-network' : 'ihe-network';
   return ihe === undefined ? 'fhir' : 'ihe';
 }
 

@@ -76,7 +76,11 @@ export interface SourceConnections {
    * The connectors to the gateways of a network. Throws SourceFailure when the
    * connection to it is paused or deleted.
    */
-  network(accountId: string, connectionId: string): Promise<NetworkConnectors>;
+  network(
+    accountId: string,
+    connectionId: string,
+    purpose: PurposeOfUse,
+  ): Promise<NetworkConnectors>;
 }
 
 /** The connectors of a worker. */
@@ -131,6 +135,7 @@ export function createSourceConnections(
   async function networkOf(
     accountId: string,
     connectionId: string,
+    purpose: PurposeOfUse,
   ): Promise<NetworkConnectors> {
     const { connection, communities } = await store.asAccount(
       accountId,
@@ -147,13 +152,14 @@ export function createSourceConnections(
       },
     );
     const usable = inUse(connection);
-    const key = `${usable.id}/${usable.revision}/${communities.length}`;
+    const key = `${usable.id}/${usable.revision}/${purpose}/${communities.length}`;
     const known = networks.get(key);
     if (known !== undefined) return known;
     const created = createNetworkConnectors(
       usable,
       openedCredentials(keyRing, usable),
       communities,
+      purpose,
       connectorDeps,
     );
     networks.set(key, created);
@@ -163,13 +169,14 @@ export function createSourceConnections(
   async function gatewayConnector(
     accountId: string,
     gatewayId: string,
+    purpose: PurposeOfUse,
   ): Promise<SourceConnector | undefined> {
     const gateways = await store.asAccount(accountId, (tx) =>
       readGateways(tx, [gatewayId]),
     );
     const gateway = gateways.get(gatewayId);
     if (gateway === undefined) return undefined;
-    const network = await networkOf(accountId, gateway.connectionId);
+    const network = await networkOf(accountId, gateway.connectionId, purpose);
     return network.connectorOf(gateway);
   }
 
@@ -213,7 +220,11 @@ export function createSourceConnections(
         findConnection(tx, connectionId),
       );
       if (connection === undefined) {
-        const gateway = await gatewayConnector(accountId, connectionId);
+        const gateway = await gatewayConnector(
+          accountId,
+          connectionId,
+          purpose,
+        );
         if (gateway !== undefined) return gateway;
       }
       return connectorOf(inUse(connection), purpose);

@@ -1,14 +1,25 @@
+import { LRUCache } from 'lru-cache';
+import type { Dispatcher } from 'undici';
 import {
   type SourceConnector,
   SourceFailure,
 } from '../connectors/connector.ts';
 import { createConnector } from '../connectors/create-connector.ts';
 import type { ConnectorDeps } from '../connectors/fhir-connector.ts';
+import {
+  onlyPublic,
+  publicLookup,
+} from '../connectors/http/public-addresses.ts';
 import { createPool } from '../connectors/http/source-http.ts';
-import type { GatewayAddress } from '../connectors/ihe/network-settings.ts';
+import type {
+  GatewayAddress,
+  NetworkSettings,
+} from '../connectors/ihe/network-settings.ts';
 import { createMessageSigner } from '../connectors/ihe/sign-message.ts';
 import { namespaced } from '../connectors/namespaced-connector.ts';
 import {
+  type PurposeOfUse,
+  type ResolvedSourceConfig,
   resolveSourceConfig,
   type SourceConfig,
 } from '../connectors/source-config.ts';
@@ -43,13 +54,17 @@ export function createNetworkConnectors(
   connection: StoredConnection,
   credentials: ConnectionCredentials,
   communities: readonly CommunityAddress[],
+  purpose: PurposeOfUse,
   deps: ConnectorDeps,
 ): NetworkConnectors {
   const { network } = connection.settings;
   if (network === undefined)
     throw new SourceFailure('refused', 'the connection leads to no network');
   const configFor = (address: GatewayAddress, id?: string): SourceConfig =>
-    gatewayConfigOf(connection, network, credentials, address, id);
+    gatewayConfigOf(connection, network, credentials, address, {
+      gatewayId: id,
+      purpose,
+    });
 
   const any = configFor(ANY_GATEWAY);
   const resolved = resolveSourceConfig(any);
@@ -57,27 +72,37 @@ export function createNetworkConnectors(
   const shared: ConnectorDeps = {
     ...deps,
     callBudgets: undefined,
-    dispatcher: deps.dispatcher ?? createPool(resolved, { keptMs: KEPT_MS }),
+    dispatcher: deps.dispatcher ?? poolOf(network, resolved),
     ...(any.ihe === undefined
       ? {}
       : { messageSigner: createMessageSigner(resolved, any.ihe, now) }),
   };
   const locators = new Set(network.recordLocators.map(plainOid));
   const later = new Set(network.deferredCommunities.map(plainOid));
+  function newConnector(gateway: NetworkGateway): SourceConnector {
+    const { homeCommunity, namespace } = gateway;
+    const { ihe, ...config } = configFor(gateway, gateway.id);
+    const settings = ihe && {
+      ...ihe,
+      otherCommunities: locators.has(homeCommunity) ? [...communities] : [],
+      answers: later.has(homeCommunity) ? ('deferred' as const) : ihe.answers,
+    };
+    return namespaced(
+      createConnector({ ...config, ihe: settings }, shared),
+      namespace,
+    );
+  }
+
+  // A FHIR server's capabilities and token serve its next calls.
+  const known = new LRUCache<string, SourceConnector>({ max: KNOWN_MAX });
   return {
     discoveryTimeoutMs: network.discoveryTimeoutSeconds * 1_000,
     connectorOf(gateway) {
-      const { homeCommunity, namespace } = gateway;
-      const { ihe, ...config } = configFor(gateway, gateway.id);
-      const settings = ihe && {
-        ...ihe,
-        otherCommunities: locators.has(homeCommunity) ? [...communities] : [],
-        answers: later.has(homeCommunity) ? ('deferred' as const) : ihe.answers,
-      };
-      return namespaced(
-        createConnector({ ...config, ihe: settings }, shared),
-        namespace,
-      );
+      if (network.speaks !== 'fhir') return newConnector(gateway);
+      const key = `${gateway.id} ${gateway.discoveryUrl}`;
+      const connector = known.get(key) ?? newConnector(gateway);
+      known.set(key, connector);
+      return connector;
     },
   };
 }
@@ -87,6 +112,20 @@ export function createNetworkConnectors(
  * not again: each connection takes 85 kB.
  */
 const KEPT_MS = 1_000;
+
+const KNOWN_MAX = 200;
+
+/** Addresses of a directory of FHIR servers are others' words. */
+function poolOf(
+  { speaks, privateAddresses }: NetworkSettings,
+  resolved: ResolvedSourceConfig,
+): Dispatcher {
+  return speaks === 'fhir' && privateAddresses !== true
+    ? onlyPublic(
+        createPool(resolved, { keptMs: KEPT_MS, lookup: publicLookup }),
+      )
+    : createPool(resolved, { keptMs: KEPT_MS });
+}
 
 const plainOid = (oid: string): string => oid.replace(/^urn:oid:/i, '');
 

@@ -86,12 +86,17 @@ export const gatewayConfigOf = (
   network: NetworkSettings,
   credentials: ConnectionCredentials,
   address: GatewayAddress,
-  gatewayId?: string,
+  {
+    gatewayId,
+    purpose,
+  }: { gatewayId?: string | undefined; purpose?: PurposeOfUse } = {},
 ): SourceConfig => ({
-  ...configOf(connection, credentials),
+  ...configOf(connection, credentials, purpose),
   baseUrl: address.discoveryUrl,
   connectionKey: gatewayId ?? connection.id,
-  ihe: gatewaySettingsOf(network, address),
+  ...(network.speaks === 'fhir'
+    ? { networkKey: connection.id, callbacks: false }
+    : { ihe: gatewaySettingsOf(network, address) }),
 });
 
 /**

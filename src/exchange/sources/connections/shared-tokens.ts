@@ -106,6 +106,7 @@ export function createSharedTokens(
  */
 function tokenName({
   connectionKey,
+  networkKey,
   baseUrl,
   auth,
   purposeOfUse,
@@ -117,8 +118,11 @@ function tokenName({
   );
   // A token that was requested for one purpose must not be used for another
   // one.
-  const name =
+  const ofServer =
     auth.kind === 'udap' ? `${connectionKey}/${purposeOfUse}` : connectionKey;
+  // Those of a network are deleted with the connection to it.
+  const name =
+    networkKey === undefined ? ofServer : `${networkKey}/${ofServer}`;
   return { name, purpose: `source-token/${name}/${credentials}` };
 }
 

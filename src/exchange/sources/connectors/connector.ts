@@ -50,6 +50,11 @@ export interface SourceConnector {
     options: BeginOptions,
     signal: AbortSignal,
   ): Promise<Begin>;
+  /**
+   * Finds out whether the source knows the patient, and asks for no data. For
+   * members of a network, of which many are asked and few know the patient.
+   */
+  locate?(patient: SoughtPerson, signal: AbortSignal): Promise<Located>;
   /** Polls the status of an accepted job. */
   poll(
     job: JobHandle,
@@ -208,6 +213,11 @@ export type Begin = (
   /** What an operator should see to, although the call succeeded. */
   warnings?: readonly SourceWarning[];
 };
+
+/** Whether a source knows the patient. With `located`, `begin` follows. */
+export interface Located extends Pick<Begin, 'notice'> {
+  kind: 'located' | 'unknown-patient';
+}
 
 /** Also the first part of the key of the timeline's entry. */
 export const SOURCE_WARNING_KINDS = ['clock', 'certificate'] as const;

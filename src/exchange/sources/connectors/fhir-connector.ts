@@ -95,6 +95,17 @@ export function createFhirConnector(
         ? begun
         : { ...begun, notice: notices.join('; ') };
     },
+    async locate(patient, signal) {
+      const { patientIds, notice } = await findSourcePatients(
+        context,
+        patient,
+        signal,
+      );
+      return {
+        kind: patientIds.length === 0 ? 'unknown-patient' : 'located',
+        notice,
+      };
+    },
     async poll(handle, signal): Promise<Poll> {
       const state = await pollJob(context, jobOfHandle(handle), signal);
       // The same object if nothing changed, so that the caller need not store

@@ -32,6 +32,11 @@ export interface SourceConfig
    * the source.
    */
   connectionKey?: string;
+  /**
+   * The connection to the network that this server is a member of. It is
+   * registered with by UDAP when it is first asked.
+   */
+  networkKey?: string;
   tls?: SourceTls;
   /**
    * Why data is requested; UDAP sends it with each token request. Default:
@@ -66,9 +71,13 @@ export interface ResolvedSourceConfig
         | 'patientMatch'
         | 'documentSearch'
         | 'ihe'
+        | 'networkKey'
       >
     >,
-    Pick<SourceConfig, 'patientMatch' | 'documentSearch' | 'ihe'> {
+    Pick<
+      SourceConfig,
+      'patientMatch' | 'documentSearch' | 'ihe' | 'networkKey'
+    > {
   /** Ends with a slash, so that relative references resolve below it. */
   baseUrl: URL;
   allowedOrigins: ReadonlySet<string>;
@@ -130,7 +139,18 @@ export function resolveSourceConfig(
 }
 
 /** @throws TypeError when login and protocol do not fit */
-function checkProtocol({ source, auth, tls, ihe }: SourceConfig): void {
+function checkProtocol({
+  source,
+  auth,
+  tls,
+  ihe,
+  networkKey,
+}: SourceConfig): void {
+  // Another login would show one server what opens the others.
+  if (networkKey !== undefined && auth.kind !== 'udap' && auth.kind !== 'none')
+    throw new TypeError(
+      `the login to a network of FHIR servers must be udap or none`,
+    );
   if (auth.kind === 'saml') {
     if (ihe === undefined)
       throw new TypeError(

@@ -12,6 +12,7 @@ import type { DirectoryEntry, DirectoryPart } from './rules/read-resource.ts';
 
 const WRITE_ENTRIES = sqlFile('write-entries.sql', import.meta.url);
 const JOIN_PARTS = sqlFile('join-parts.sql', import.meta.url);
+const FIND_FHIR_SERVERS = sqlFile('find-fhir-servers.sql', import.meta.url);
 const FIND_GATEWAYS = sqlFile('find-gateways.sql', import.meta.url);
 
 export type StoredDirectory = Members<'directory'>;
@@ -218,7 +219,11 @@ export async function completeLoad(
   if (missing > 0 && !isPart) {
     await tx.db
       .updateTable('directory_entry')
-      .set({ removed_at: sql<Date>`now()`, gateway_id: null })
+      .set({
+        removed_at: sql<Date>`now()`,
+        gateway_id: null,
+        fhir_gateway_id: null,
+      })
       .where('directory', '=', directory)
       .where('load_id', '<>', loadId)
       .where('removed_at', 'is', null)
@@ -230,6 +235,7 @@ export async function completeLoad(
       .execute();
   }
   await FIND_GATEWAYS({ directory }).execute(tx.db);
+  await FIND_FHIR_SERVERS({ directory }).execute(tx.db);
   return isPart
     ? {
         removed: 0,
@@ -289,19 +295,30 @@ export async function sumRemarks(
   );
 }
 
-/** How a directory stands: entries, those in use, and gateways. */
+/**
+ * How a directory stands: entries, those in use, and the gateways among these
+ * that speak IHE and FHIR.
+ */
 export async function countDirectory(
   tx: SystemTx,
   directory: string,
-): Promise<{ entries: number; active: number; gateways: number }> {
+): Promise<DirectoryCounts> {
   const [counts] = await rowsOf(
     tx,
-    sql<{ entries: number; active: number; gateways: number }>`
+    sql<DirectoryCounts>`
       select count(*) as entries, count(*) filter (where active) as active,
-        count(*) filter (where active and gateway_id = id) as gateways
+        count(*) filter (where active and gateway_id = id) as gateways,
+        count(*) filter (where active and fhir_gateway_id = id) as "fhirServers"
       from directory_entry where directory = ${directory} and removed_at is null`,
   );
-  return counts ?? { entries: 0, active: 0, gateways: 0 };
+  return counts ?? { entries: 0, active: 0, gateways: 0, fhirServers: 0 };
+}
+
+export interface DirectoryCounts {
+  entries: number;
+  active: number;
+  gateways: number;
+  fhirServers: number;
 }
 
 export interface EntryFilter {

@@ -42,7 +42,7 @@ function serializeEntry(entry: StoredEntry): DirectoryEntryResponse {
     homeCommunity: entry.homeCommunity ?? undefined,
     npi: entry.npi ?? undefined,
     partOf: entry.parentId ?? undefined,
-    reachedThrough: entry.gatewayId ?? undefined,
+    reachedThrough: entry.gatewayId ?? entry.fhirGatewayId ?? undefined,
     city: entry.city ?? undefined,
     state: entry.state ?? undefined,
     zip: entry.zip ?? undefined,

@@ -1,4 +1,4 @@
--- Every gateway of a directory, with the nearest of the active entries that it answers for. One pass without a join: right
+-- Every gateway of a directory that speaks the protocol, IHE or FHIR, with the nearest of the active entries that it answers for. One pass without a join: right
 -- after a load there are no statistics for one.
 with recursive person as materialized (
   select * from unnest(:latitudes::double precision[], :longitudes::double precision[]) as place(latitude, longitude)
@@ -12,18 +12,24 @@ with recursive person as materialized (
   union
   select above.id from member join above on above.above_id = member.id
 ), entry as (
-  select *, id = gateway_id as is_gateway,
+  select *, id = answering_id as is_gateway,
     case when active and latitude is not null then (
       select min(3959 * 2 * asin(sqrt(least(1, power(sin(radians(directory_entry.latitude - person.latitude) / 2), 2)
         + cos(radians(person.latitude)) * cos(radians(directory_entry.latitude))
         * power(sin(radians(directory_entry.longitude - person.longitude) / 2), 2))))) from person) end as miles
-  from directory_entry where directory = :directory and removed_at is null and gateway_id is not null
+  from (
+    select *, case when :isFhir::boolean then fhir_gateway_id else gateway_id end as answering_id
+    from directory_entry where directory = :directory and removed_at is null
+  ) directory_entry where answering_id is not null
 )
-select gateway_id as id, max(name) filter (where is_gateway) as name,
-  max(home_community) filter (where is_gateway) as home_community,
+select answering_id as id, max(name) filter (where is_gateway) as name,
+  -- A FHIR server is known by its entry, where that names no home community.
+  max(case when :isFhir::boolean then coalesce(home_community, id) else home_community end)
+    filter (where is_gateway) as home_community,
   coalesce(bool_or(active) filter (where is_gateway), false) as active,
-  max(discovery_url) filter (where is_gateway) as discovery_url,
-  max(query_url) filter (where is_gateway) as query_url, max(retrieve_url) filter (where is_gateway) as retrieve_url,
+  max(case when :isFhir::boolean then fhir_url else discovery_url end) filter (where is_gateway) as discovery_url,
+  max(case when :isFhir::boolean then fhir_url else query_url end) filter (where is_gateway) as query_url,
+  max(case when :isFhir::boolean then fhir_url else retrieve_url end) filter (where is_gateway) as retrieve_url,
   min(miles) as miles, bool_or(active and latitude is null and state = any(:states::text[])) as is_unplaced_in_state,
   coalesce(bool_or(id in (select id from member)) filter (where is_gateway), false) as is_below_locator
-from entry group by gateway_id
+from entry group by answering_id

@@ -20,15 +20,22 @@ interface CandidateRow {
 }
 
 /**
- * The gateways of a directory as seen from a patient's addresses.
- *
- * @param recordLocators home communities
+ * The gateways of a directory that speak one protocol, as seen from a patient's
+ * addresses. All addresses of a FHIR server are its base address.
  */
 export async function readGatewayCandidates(
   tx: AccountTx,
-  directory: string,
+  {
+    directory,
+    speaks = 'ihe',
+    recordLocators,
+  }: {
+    directory: string;
+    speaks?: 'ihe' | 'fhir' | undefined;
+    /** Home communities. */
+    recordLocators: readonly string[];
+  },
   addresses: readonly { state: string; zip: string }[],
-  recordLocators: readonly string[],
 ): Promise<GatewayCandidate[]> {
   const places = addresses.flatMap(
     ({ zip }) => positionOfZip(zip.slice(0, 5)) ?? [],
@@ -37,6 +44,7 @@ export async function readGatewayCandidates(
     tx,
     GATEWAY_CANDIDATES<CandidateRow>({
       directory,
+      isFhir: speaks === 'fhir',
       latitudes: places.map(({ latitude }) => latitude),
       longitudes: places.map(({ longitude }) => longitude),
       states: [...new Set(addresses.map(({ state }) => state))],

@@ -55,6 +55,7 @@ declare module '../../platform/database/schema.ts' {
       endpoint_ids: string[];
       location_ids: string[];
       gateway_id: string | null;
+      fhir_gateway_id: Generated<string | null>;
       removed_at: Date | null;
     };
     directory_part: {

@@ -55,7 +55,7 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .addOption(
       new Option(
         '--protocol <name>',
-        'fhir; ihe: XCPD and XCA; ihe-network: the gateways of a directory',
+        'fhir; ihe: XCPD and XCA; ihe-network and fhir-network: the gateways or FHIR servers of a directory',
       )
         .choices(CONNECTION_PROTOCOLS)
         .default('fhir'),

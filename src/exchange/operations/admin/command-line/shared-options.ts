@@ -223,7 +223,10 @@ export const withIheSettings = (command: Command): Command =>
       'ihe: address of document retrievals (ITI-39)',
     )
     .option('--home-community <oid>', 'ihe: home community of the gateway')
-    .option('--own-home-community <oid>', 'ihe: our own home community')
+    .option(
+      '--own-home-community <oid>',
+      'ihe and networks: our own home community',
+    )
     .option(
       '--other-communities <list>',
       'ihe: further communities, each as "<oid>|<query url>|<retrieve url>"',
@@ -266,20 +269,20 @@ export const withIheSettings = (command: Command): Command =>
       'ihe: time for one request (default: 120)',
     );
 
-/** Settings of a connection to a network of gateways that speak IHE. */
+/** Settings of a connection to a network with a directory. */
 export const withNetworkSettings = (command: Command): Command =>
   command
     .option(
       '--directory <name>',
-      'ihe-network: its directory, from "directory list"',
+      'network: its directory, from "directory list"',
     )
     .option(
       '--gateways-max <n>',
-      'ihe-network: gateways asked for one patient (default: 500)',
+      'network: gateways asked for one patient (default: 500)',
     )
     .option(
       '--within-miles <n>',
-      "ihe-network: how far a gateway may be from a patient's address (default: 50)",
+      "network: how far a gateway may be from a patient's address (default: 50)",
     )
     .option(
       '--record-locators <oids>',
@@ -287,11 +290,11 @@ export const withNetworkSettings = (command: Command): Command =>
     )
     .option(
       '--only-communities <oids>',
-      'ihe-network: only these home communities are asked',
+      'network: only these home communities are asked',
     )
     .option(
       '--never-communities <oids>',
-      'ihe-network: these home communities are never asked',
+      'network: these home communities are never asked',
     )
     .option(
       '--deferred-communities <oids>',
@@ -299,11 +302,15 @@ export const withNetworkSettings = (command: Command): Command =>
     )
     .option(
       '--discovery-timeout-seconds <n>',
-      'ihe-network: time of a gateway to say whether it knows a patient (default: 60)',
+      'network: time of a gateway to say whether it knows a patient (default: 60)',
     )
     .option(
       '--ask-nobody-again-after-days <n>',
-      'ihe-network: a gateway that did not know the patient is asked again then (default: 30)',
+      'network: a gateway that did not know the patient is asked again then (default: 30)',
+    )
+    .option(
+      '--private-addresses <true|false>',
+      'fhir-network: ask servers in private networks and on this machine, too (default: false)',
     );
 
 /** Who decided, and why. */

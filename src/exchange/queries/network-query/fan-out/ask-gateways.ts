@@ -19,11 +19,16 @@ import type { NetworkConnectors } from '../../../sources/connections/network-con
 import {
   type Begin,
   type Cursor,
+  type Located,
   SourceFailure,
 } from '../../../sources/connectors/connector.ts';
 import { admission } from '../../../sources/health/rules/breaker.ts';
 import { readConnectionsOf } from '../../../sources/health/source-health.ts';
-import type { AttemptWork, PartStep } from '../attempt-store.ts';
+import {
+  type AttemptWork,
+  type PartStep,
+  purposeOf,
+} from '../attempt-store.ts';
 import type { AttemptPart } from '../part-store.ts';
 import { GATEWAY_RETRY_MS } from '../rules/gateway-outcome.ts';
 import { AFTER_FAILURE } from '../rules/retries.ts';
@@ -278,9 +283,10 @@ class GatewayStep {
 
   async #network(id: string): Promise<NetworkConnectors | undefined> {
     const { connections } = this.#deps;
-    const { step } = this.#on;
+    const { step, attempt } = this.#on;
     const known =
-      this.#networks.get(id) ?? connections.network(step.accountId, id);
+      this.#networks.get(id) ??
+      connections.network(step.accountId, id, purposeOf(attempt));
     this.#networks.set(id, known);
     return known.catch((error: unknown) => {
       this.#networks.delete(id);
@@ -341,7 +347,7 @@ class GatewayStep {
   #begin(
     { gateway, connectors }: AskedGateway,
     signal: AbortSignal,
-  ): Promise<Begin> {
+  ): Promise<Begin | Located> {
     const { store, deferredAnswers } = this.#deps;
     const { step, attempt, known } = this.#on;
     const partStep = partOf(step, gateway);
@@ -355,12 +361,16 @@ class GatewayStep {
       storedDocuments: new Map(known.documents.get(gateway.namespace)),
       deferred: deferredAnswers?.questionsOf(partStep, attempt.patientId),
     };
-    return connectors.connectorOf(gateway).begin(person, options, signal);
+    const connector = connectors.connectorOf(gateway);
+    return (
+      connector.locate?.(person, signal) ??
+      connector.begin(person, options, signal)
+    );
   }
 
   async #noteBegun(
     { claimed, gateway }: AskedGateway,
-    begun: Begin,
+    begun: Begin | Located,
   ): Promise<void> {
     switch (begun.kind) {
       case 'unknown-patient':
@@ -371,6 +381,9 @@ class GatewayStep {
         return;
       case 'accepted':
         this.#note(claimed, { state: 'waiting', waitMs: LATER_ANSWER_MS });
+        return;
+      case 'located':
+        await this.#noteFound(claimed, gateway, null, begun.notice);
         return;
       case 'ready':
         if (begun.cursor === undefined)
@@ -383,7 +396,7 @@ class GatewayStep {
   async #noteFound(
     claimed: ClaimedAsk,
     gateway: NetworkGateway,
-    cursor: Cursor,
+    cursor: Cursor | null,
     notice: string | undefined,
   ): Promise<void> {
     const { store } = this.#deps;

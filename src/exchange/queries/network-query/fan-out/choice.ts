@@ -48,9 +48,12 @@ export async function chooseForPatient(
   };
   const candidates = await readGatewayCandidates(
     tx,
-    network.directory,
+    {
+      directory: network.directory,
+      speaks: network.speaks,
+      recordLocators: rules.recordLocators,
+    },
     patient.addresses,
-    rules.recordLocators,
   );
   const shown = await readPatientAtGateways(tx, {
     patientId: patient.id,

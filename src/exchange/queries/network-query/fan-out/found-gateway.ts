@@ -10,7 +10,8 @@ import { maySaveAsks, saveAsks } from './ask-store.ts';
 
 /**
  * A gateway has found the patient: it becomes a part of the attempt, whose
- * documents are collected from the cursor on. Safe to repeat. Undefined when the
+ * documents are collected from the cursor on; without one, it is asked for them.
+ * Safe to repeat. Undefined when the
  * step may no longer write, or the gateway was ended otherwise.
  */
 export async function saveFound(
@@ -24,7 +25,7 @@ export async function saveFound(
   }: {
     gatewayStep: number;
     answers: number;
-    cursor: Cursor;
+    cursor: Cursor | null;
     notice: string | undefined;
   },
 ): Promise<AttemptPart | undefined> {
@@ -49,7 +50,7 @@ const insertFoundPart = (
   tx: AccountTx,
   { requestId, source, attempt }: PartStep,
   { id, name, namespace }: OwnConnection,
-  cursor: Cursor,
+  cursor: Cursor | null,
 ): Promise<unknown> =>
   tx.db
     .insertInto('network_query_part')
@@ -62,7 +63,7 @@ const insertFoundPart = (
         accountId: tx.accountId,
         name,
         namespace,
-        cursor: JSON.stringify(cursor),
+        cursor: cursor === null ? null : JSON.stringify(cursor),
       }),
     )
     .onConflict((conflict) => conflict.doNothing())

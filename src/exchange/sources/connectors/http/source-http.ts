@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher, request as undiciRequest } from 'undici';
 import { traced, traceHeaders } from '../../../../lib/tracing/spans.ts';
@@ -362,10 +363,11 @@ const pacedBy = (
  *
  * @param keptMs how long a connection is kept that nothing uses; left out, some
  *   seconds
+ * @param lookup finds the addresses of host names
  */
 export function createPool(
   { requestTimeoutSeconds, tls, ihe }: ResolvedSourceConfig,
-  { keptMs }: { keptMs?: number } = {},
+  { keptMs, lookup }: { keptMs?: number; lookup?: LookupFunction } = {},
 ): Agent {
   return new Agent({
     connections: 64,
@@ -375,6 +377,7 @@ export function createPool(
     connect: {
       timeout: Math.min(requestTimeoutSeconds, 10) * 1_000,
       ...tlsOptions(tls, ihe?.legacyTls),
+      ...(lookup === undefined ? {} : { lookup }),
     },
   });
 }

@@ -23,11 +23,18 @@ const ofEachGatewaySchema = z.object(iheSettingsSchema.shape).omit({
 });
 
 /**
- * The settings of a connection to a network of gateways that speak IHE: which
- * of those in its directory are asked for a patient, and how each is. The
- * addresses come from the directory.
+ * The settings of a connection to a network: which of the gateways in its
+ * directory are asked for a patient, and how each is. The addresses come from
+ * the directory.
  */
 export const networkSettingsSchema = z.strictObject({
+  /** The gateways are FHIR servers. Without it they speak IHE. */
+  speaks: z.literal('fhir').optional(),
+  /**
+   * FHIR: addresses in private networks and of this machine are asked, too. The
+   * directory is somebody else's.
+   */
+  privateAddresses: z.boolean().optional(),
   directory: directoryNameSchema,
   /** How many gateways are asked for one patient at most. */
   gatewaysMax: z.int().min(1).max(5_000).default(500),
@@ -50,6 +57,25 @@ export const networkSettingsSchema = z.strictObject({
   ...ofEachGatewaySchema.shape,
 });
 export type NetworkSettings = z.output<typeof networkSettingsSchema>;
+
+/** The settings of a network of FHIR servers. */
+export const fhirNetworkShape = networkSettingsSchema.pick({
+  directory: true,
+  ownHomeCommunity: true,
+  gatewaysMax: true,
+  withinMiles: true,
+  onlyCommunities: true,
+  neverCommunities: true,
+  discoveryTimeoutSeconds: true,
+  askNobodyAgainAfterDays: true,
+  privateAddresses: true,
+}).shape;
+
+/** Those of a network of gateways that speak IHE. */
+export const iheNetworkShape = networkSettingsSchema.omit({
+  speaks: true,
+  privateAddresses: true,
+}).shape;
 
 /** Where a gateway of a network is reached, by its directory. */
 export interface GatewayAddress {

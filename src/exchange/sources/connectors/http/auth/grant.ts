@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { destinationProblem } from '../../../../platform/outbox/destination-guard.ts';
 import { SourceFailure } from '../../connector.ts';
@@ -23,7 +24,12 @@ import {
   type TokenEndpoint,
   TokenRefused,
 } from './token-request.ts';
-import { readUdapServer, signByCertificate } from './udap.ts';
+import {
+  readUdapServer,
+  registerAt,
+  signByCertificate,
+  type UdapServer,
+} from './udap.ts';
 
 /** The way to get a token from the source's authorization server. */
 function createGrant(
@@ -151,15 +157,8 @@ function requestTokenByUdap(
   deps: TokenDeps,
   endpoint: TokenEndpoint,
 ): () => Promise<IssuedToken> {
-  return async () => {
-    const { clientId } = auth;
-    if (clientId === undefined)
-      throw new SourceFailure(
-        'denied',
-        `${config.source}: the connection is not registered by UDAP yet`,
-      );
-    const { tokenUrl } = await readUdapServer(config, auth, deps);
-    return byServerClock(deps.now, async (nowMs) => {
+  const request = (clientId: string, { tokenUrl }: UdapServer) =>
+    byServerClock(deps.now, async (nowMs) => {
       const claims = {
         iss: clientId,
         sub: clientId,
@@ -173,8 +172,78 @@ function requestTokenByUdap(
       form.set('udap', '1');
       return endpoint.request(tokenUrl, form);
     });
+
+  return async () => {
+    const server = await readUdapServer(config, auth, deps);
+    const clients = clientsAt(server, config, auth, deps);
+    const clientId = await clients.obtain();
+    try {
+      return await request(clientId, server);
+    } catch (error) {
+      if (!(error instanceof TokenRefused) || !isUnknownClient(error))
+        throw error;
+      if (!(await clients.forget(clientId))) throw error;
+      return request(await clients.obtain(), server);
+    }
   };
 }
+
+/** The authorization server does not know us, or no longer. */
+const isUnknownClient = ({ code }: TokenRefused): boolean =>
+  code === 'invalid_client' || code === 'unauthorized_client';
+
+/**
+ * Our client id at an authorization server. A connection to one server has its
+ * own; for the members of a network, of which each may have a server of its own,
+ * we register when it is first needed, once for all that share a server.
+ */
+function clientsAt(
+  { registrationUrl }: UdapServer,
+  config: ResolvedSourceConfig,
+  auth: UdapAuth,
+  deps: TokenDeps,
+): {
+  obtain: () => Promise<string>;
+  /** @returns whether we may register again */
+  forget: (clientId: string) => Promise<boolean>;
+} {
+  const { networkKey, source } = config;
+  if (networkKey === undefined)
+    return {
+      obtain: async () => {
+        if (auth.clientId !== undefined) return auth.clientId;
+        throw new SourceFailure(
+          'denied',
+          `${source}: the connection is not registered by UDAP yet`,
+        );
+      },
+      forget: async () => false,
+    };
+  const shared = deps.sharedTokens ?? separateTokens;
+  // Client ids are kept, and shared among workers, as tokens are.
+  const kept = {
+    ...config,
+    connectionKey: `client/${hash('sha256', registrationUrl, 'base64url')}`,
+    baseUrl: new URL(registrationUrl),
+  };
+  return {
+    obtain: async () => {
+      const { authorization } = await shared.obtain(kept, async () => {
+        const clientId = await registerAt(registrationUrl, config, auth, deps);
+        const endsAtMs = deps.now() + REGISTERED_MS;
+        return { authorization: clientId, renewAtMs: endsAtMs, endsAtMs };
+      });
+      return authorization;
+    },
+    forget: async (clientId) => {
+      await shared.discard(kept, clientId);
+      return true;
+    },
+  };
+}
+
+/** After so long we register again: a server may forget who does not. */
+const REGISTERED_MS = 30 * 24 * 60 * 60_000;
 
 /**
  * The code of a query's purpose. A connection that is registered for one

@@ -121,6 +121,7 @@ export function createTokenEndpoint(
         json: parseJson(await readLimited(response.body)),
       };
     } catch (cause) {
+      if (cause instanceof SourceFailure) throw cause;
       throw (
         tlsFailure(config, LABEL, cause) ??
         new SourceFailure('transport', `${source} did not answer ${LABEL}`, {

@@ -231,9 +231,19 @@ export async function registerByUdap(
   auth: UdapAuth,
   deps: { dispatcher: Dispatcher; now: () => number },
 ): Promise<string> {
+  const { registrationUrl } = await readUdapServer(config, auth, deps);
+  return registerAt(registrationUrl, config, auth, deps);
+}
+
+/** The same at an endpoint that the server's metadata have named. */
+export async function registerAt(
+  registrationUrl: string,
+  config: ResolvedSourceConfig,
+  auth: UdapAuth,
+  deps: { dispatcher: Dispatcher; now: () => number },
+): Promise<string> {
   const { source } = config;
   const issuer = issuerFor(source, auth);
-  const { registrationUrl } = await readUdapServer(config, auth, deps);
   const statement = {
     iss: issuer,
     sub: issuer,
