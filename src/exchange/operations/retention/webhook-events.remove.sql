@@ -1,4 +1,6 @@
-delete from event where id in (
+with due as materialized (
   select e.id from event e where :due and not :held
-  order by e.opened_at limit :limit for update skip locked)
-returning account_id as "accountId"
+  order by e.opened_at limit :limit for update skip locked
+)
+delete from event using due where event.id = due.id
+returning event.account_id as "accountId"
