@@ -1,7 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
-import { letterRequest } from '../../src/local-stack/simulator/letters.ts';
+import {
+  letterRequest,
+  submissionRequest,
+} from '../../src/local-stack/simulator/letters.ts';
 import { askGatewayRequest } from '../../src/local-stack/simulator/network.ts';
 import { notifyRequest } from '../../src/local-stack/simulator/notifications.ts';
 import {
@@ -13,6 +16,7 @@ import { addition, correction } from './data/corrections.ts';
 import type { SourceData } from './data/source-data.ts';
 import { applicableRule, type FaultBook } from './faults/rules.ts';
 import { askGateway } from './ihe/initiating-gateway.ts';
+import { submitMessage } from './ihe/submit-message.ts';
 import type { MailFolder } from './mail/mail-folder.ts';
 import { writeLetter } from './mail/write-letter.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
@@ -160,6 +164,18 @@ export async function adminRoutes(
       if (!(error instanceof Error)) throw error;
       return reply.code(409).send({ error: error.message });
     }),
+  );
+
+  add(
+    'POST',
+    '/gateway/submit',
+    submissionRequest,
+    (submission, reply) =>
+      submitMessage(submission).catch((error: unknown) => {
+        if (!(error instanceof Error)) throw error;
+        return reply.code(409).send({ error: error.message });
+      }),
+    LETTER_BYTES_MAX,
   );
 
   add('GET', '/requests', logFilter, (filter) => log.list(filter));

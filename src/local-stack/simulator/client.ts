@@ -1,7 +1,11 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import { countedRule, type FaultRuleInput } from './faults.ts';
-import type { LetterInput } from './letters.ts';
+import {
+  answeredSubmission,
+  type LetterInput,
+  type SubmissionInput,
+} from './letters.ts';
 import { askedGateway, type GatewayNetwork } from './network.ts';
 import { type NotifyInput, sentMessage } from './notifications.ts';
 
@@ -52,6 +56,11 @@ export function createSimulatorClient(simulatorUrl: string, token?: string) {
     /** Puts a Direct message of another provider into the exchange's inbox. */
     deliverLetter: async (letter: LetterInput) =>
       void (await call('POST', 'letters', letter)),
+    /** Sends a message of another provider to a gateway by XDR. */
+    submit: async (submission: SubmissionInput) =>
+      answeredSubmission.parse(
+        JSON.parse(await call('POST', 'gateway/submit', submission)),
+      ),
     /** Asks a gateway for a sample patient, as a member of its network. */
     askGateway: async (network: GatewayNetwork, sample: string) =>
       askedGateway.parse(

@@ -4,9 +4,14 @@ import {
   MESSAGE_NETWORKS,
   MESSAGE_SORT,
   MESSAGE_STATUSES,
+  TRANSPORT_METHODS,
 } from '../../contract/messages.ts';
 import { examples } from '../../lib/command-line.ts';
-import { severalOf, wholeNumber } from '../../lib/option-values.ts';
+import { oneOf, severalOf, wholeNumber } from '../../lib/option-values.ts';
+import {
+  DOCUMENT_TROUBLE_NAMES,
+  DOCUMENT_TROUBLES,
+} from '../../local-stack/simulator/letters.ts';
 import {
   messagesList,
   messagesSend,
@@ -180,11 +185,17 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
 
   withStarterOptions(messages.command('simulate'))
     .description(
-      'Have another provider send a Direct message to the account of the stack',
+      'Have another provider send a message to the account of the stack',
     )
     .option(
-      '--to <address>',
-      "destination (default: the Direct address of the stack's account)",
+      '--by <transport>',
+      'direct or xdr',
+      oneOf(TRANSPORT_METHODS),
+      'direct',
+    )
+    .option(
+      '--to <destination>',
+      "destination (default: the Direct address, or the facility's OID, of the stack's account)",
     )
     .option(
       '--from <address>',
@@ -198,6 +209,14 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
     .option('--subject <text>', 'subject of the message', 'Simulated message')
     .option('--body <text>', 'text of the message', 'Sent by the simulator.')
     .option('--attach-file <paths...>', 'files to attach')
+    .option('--package', 'by Direct: the files in a package of documents (XDM)')
+    .option(
+      '--as <trouble>',
+      `what is wrong with the documents: ${Object.entries(DOCUMENT_TROUBLES)
+        .map(([name, what]) => `${name}: ${what}`)
+        .join('; ')}`,
+      oneOf(DOCUMENT_TROUBLE_NAMES),
+    )
     .option(
       '--id <id>',
       "the sender's id of the message; the same id is the same message",
@@ -212,6 +231,8 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
       'after',
       examples(
         'npm run starter -- messages simulate --sample keith-kiehn --subject "Discharge summary" --attach-file summary.xml',
+        'npm run starter -- messages simulate --by xdr --sample keith-kiehn --attach-file summary.xml',
+        'npm run starter -- messages simulate --package --attach-file summary.xml --as wrong-hash',
         'npm run starter -- messages simulate --from greylisted@direct.simulated.example --times 2',
       ),
     )

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { transportOf } from '../../contract/messages.ts';
+import { type TransportMethod, transportOf } from '../../contract/messages.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
 import { lookupTable } from '../../lib/lookup-table.ts';
@@ -13,7 +13,12 @@ import type {
   Fault,
   FaultRuleInput,
 } from '../../local-stack/simulator/faults.ts';
-import { SIMULATED_MAILBOX } from '../../local-stack/simulator/letters.ts';
+import {
+  type DocumentTrouble,
+  type LetterInput,
+  SIMULATED_MAILBOX,
+} from '../../local-stack/simulator/letters.ts';
+import type { GatewayNetwork } from '../../local-stack/simulator/network.ts';
 import { UsageError } from '../errors.ts';
 import { readInputFile } from '../input/panel-file.ts';
 import { findSample } from '../input/patients.ts';
@@ -198,23 +203,9 @@ export const simulateAsk: StarterCommand<[SimulateAskOptions]> = async (
   { target },
 ) => {
   findSample(sample);
-  const { connection } = requireStack(target);
-  if (connection.network === undefined)
-    throw new UsageError('This stack is not a member of a network.');
-  const { address, member } = connection.network;
-  const { cert, key, clientAuthorities } = await readTlsFolder(
-    member,
-    'network',
-  );
-  const asked = await adminOf(target).askGateway(
-    {
-      address,
-      certificate: cert,
-      privateKey: key,
-      authority: clientAuthorities ?? '',
-    },
-    sample,
-  );
+  const { accountId } = requireStack(target).connection;
+  const network = await networkOf(target);
+  const asked = await adminOf(target).askGateway(network, sample);
   const rows = asked.documents.map((document) => [
     document.title ?? '',
     document.mimeType ?? '',
@@ -233,7 +224,7 @@ export const simulateAsk: StarterCommand<[SimulateAskOptions]> = async (
             `Documents (ITI-38, ITI-39): ${rows.length}`,
             ...renderTable(['title', 'type', 'bytes', 'SHA-1'], rows),
             '',
-            `See who was given what: npm run admin -- disclosures report --account ${connection.accountId} --patient ${asked.patientId}`,
+            `See who was given what: npm run admin -- disclosures report --account ${accountId} --patient ${asked.patientId}`,
           ]),
       ...asked.problems.map((code) => `It said: ${code}`),
     ],
@@ -288,61 +279,148 @@ const troubleName = (fault: Fault): string =>
 interface MessagesSimulateOptions
   extends StarterCommandOptions,
     Pick<MessagesSendOptions, 'subject' | 'body'> {
+  by: TransportMethod;
   to?: string;
   from: string;
   sample?: string;
   attachFile?: string[];
+  package?: boolean;
+  /** What is wrong with its documents. */
+  as?: DocumentTrouble;
   /** The sender's id of the message; the same id is the same message. */
   id?: string;
   times: number;
 }
 
 /**
- * Has another provider send a Direct message to the stack's account: the
- * simulator puts it into the account's mailbox, which the exchange then reads.
- * Throws UsageError.
+ * Has another provider send a message to the stack's account, by Direct or by
+ * XDR. Throws UsageError.
  */
 export const messagesSimulate: StarterCommand<
   [MessagesSimulateOptions]
 > = async (options, { target }) => {
-  const { connection } = requireStack(target);
-  const { to = SIMULATED_MAILBOX.address, from, subject, times } = options;
-  if (transportOf(to) !== 'direct')
-    throw new UsageError(
-      '--to must be a Direct address: the simulator sends mail only.',
-    );
-  const letter = {
+  const message = {
     messageId: options.id ?? `${randomUUID()}@direct.simulated.example`,
-    from,
-    to,
-    subject,
+    subject: options.subject,
     body: options.body ?? '',
     patient:
       options.sample === undefined ? undefined : personOf(options.sample),
     attachments: await Promise.all(
       (options.attachFile ?? []).map(readAttachment),
     ),
-    times,
+    trouble: options.as,
   };
-  await createSimulatorClient(
-    connection.simulatorUrl,
-    connection.simulatorAdminToken,
-  ).deliverLetter(letter);
+  return options.by === 'xdr'
+    ? simulateSubmission(message, options, target)
+    : simulateLetter(message, options, target);
+};
+
+type SimulatedMessage = Pick<
+  LetterInput,
+  'messageId' | 'subject' | 'body' | 'patient' | 'attachments' | 'trouble'
+>;
+
+const SEE_IT =
+  'See it with: npm run starter -- messages list --direction inbound';
+
+/** The simulator puts it into the account's mailbox, which the exchange reads. */
+async function simulateLetter(
+  message: SimulatedMessage,
+  options: MessagesSimulateOptions,
+  target: CommandContext['target'],
+): Promise<CommandResult> {
+  const { to = SIMULATED_MAILBOX.address, from, times, as } = options;
+  const isPackage = options.package ?? false;
+  if (transportOf(to) !== 'direct')
+    throw new UsageError('--to must be a Direct address.');
+  if (as !== undefined && !isPackage)
+    throw new UsageError('--as needs --package, or --by xdr.');
+  if (isPackage && message.attachments.length === 0)
+    throw new UsageError('--package needs --attach-file.');
+  await adminOf(target).deliverLetter({
+    ...message,
+    from,
+    to,
+    isPackage,
+    times,
+  });
   return {
     lines: [
-      `The message ${letter.messageId} is in the mailbox${times === 1 ? '' : `, ${times} times`}, which the exchange reads every 15 seconds.`,
+      `The message ${message.messageId} is in the mailbox${times === 1 ? '' : `, ${times} times`}, which the exchange reads every 15 seconds.`,
       '',
-      'See it with: npm run starter -- messages list --direction inbound',
+      SEE_IT,
     ],
     document: {
       command: 'messages simulate',
-      messageId: letter.messageId,
+      messageId: message.messageId,
       destination: to,
       times,
-      attachments: letter.attachments.length,
+      attachments: message.attachments.length,
     },
   };
-};
+}
+
+/** The simulator sends it to the stack's gateway, as a member of its network. */
+async function simulateSubmission(
+  message: SimulatedMessage,
+  options: MessagesSimulateOptions,
+  target: CommandContext['target'],
+): Promise<CommandResult> {
+  const { to = await ownOid(target), times, as } = options;
+  if (transportOf(to) !== 'xdr')
+    throw new UsageError('With --by xdr, --to must be an OID.');
+  if (options.package || as === 'damaged')
+    throw new UsageError('--package and --as damaged are for --by direct.');
+  const network = await networkOf(target);
+  const said = [];
+  for (let at = 0; at < times; at += 1)
+    said.push(await adminOf(target).submit({ ...message, network, to }));
+  const isTaken = said.every(({ outcome }) => outcome === 'accepted');
+  return {
+    exitCode: isTaken ? EXIT.done : EXIT.refused,
+    lines: [
+      ...said.flatMap(({ outcome, problems }) => [
+        `The exchange answered the submission (ITI-41): ${outcome}`,
+        ...problems.map(({ code, reason }) => `It said: ${code} (${reason})`),
+      ]),
+      ...(isTaken ? ['', SEE_IT] : []),
+    ],
+    document: {
+      command: 'messages simulate',
+      messageId: message.messageId,
+      destination: to,
+      answers: said,
+    },
+  };
+}
+
+/** The OID of the facility of the stack's account. Throws UsageError. */
+async function ownOid(target: CommandContext['target']): Promise<string> {
+  const { facilityId } = requireStack(target).connection;
+  const { answer } = await target.exchange.call('getFacility', {
+    params: { id: facilityId },
+  });
+  return answer.oid;
+}
+
+/** The stack's network, and who the simulator is in it. Throws UsageError. */
+async function networkOf(
+  target: CommandContext['target'],
+): Promise<GatewayNetwork> {
+  const { network } = requireStack(target).connection;
+  if (network === undefined)
+    throw new UsageError('This stack is not a member of a network.');
+  const { cert, key, clientAuthorities } = await readTlsFolder(
+    network.member,
+    'network',
+  );
+  return {
+    address: network.address,
+    certificate: cert,
+    privateKey: key,
+    authority: clientAuthorities ?? '',
+  };
+}
 
 /** The sample patient as a Direct message describes one. Throws UsageError. */
 function personOf(key: string): Record<string, string> {

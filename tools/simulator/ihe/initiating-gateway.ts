@@ -7,9 +7,6 @@ import {
   DISCOVERY_ACTIONS,
   type DiscoveryCriteria,
   type DocumentEntry,
-  type Envelope,
-  GatewayClient,
-  readCredentials,
   readFindDocumentsResponse,
   readPatientDiscoveryResponse,
   readRetrieveResponse,
@@ -21,18 +18,9 @@ import type {
   GatewayNetwork,
 } from '../../../src/local-stack/simulator/network.ts';
 import { SIMULATED_GATEWAY } from '../../../src/local-stack/simulator/protocol.ts';
+import { asMember, payloadOf, type Send } from './as-member.ts';
 
-const TIMEOUT_MS = 60_000;
 const { homeCommunity } = SIMULATED_GATEWAY;
-
-const STATEMENT = {
-  subject: 'Simulated clinic system',
-  organization: 'Simulated clinic',
-  organizationId: homeCommunity,
-  homeCommunityId: homeCommunity,
-  role: { code: '46255001', codeSystem: '2.16.840.1.113883.6.96' },
-  purpose: { code: 'TREATMENT', codeSystem: '2.16.840.1.113883.3.18.7.1' },
-};
 
 /**
  * Asks a gateway for a sample patient, as another member of its network does:
@@ -45,35 +33,8 @@ export async function askGateway(
   network: GatewayNetwork,
   sample: string,
 ): Promise<AskedGateway> {
-  const { address, certificate, privateKey, authority } = network;
-  const client = new GatewayClient({
-    credentials: readCredentials({ certificate, privateKey }),
-    trusted: [authority],
-  });
-  const send = async (action: string, body: XmlFragment, isMtom = false) => {
-    const answer = await client.send({
-      address,
-      action,
-      body,
-      statement: STATEMENT,
-      timeoutMs: TIMEOUT_MS,
-      ...(isMtom ? { mtom: [] } : {}),
-    });
-    if (answer.kind !== 'answer') throw new Error('There was no answer.');
-    return answer.envelope;
-  };
-  try {
-    return await askBy(send, sample);
-  } finally {
-    await client.close();
-  }
+  return asMember(network, (send) => askBy(send, sample));
 }
-
-type Send = (
-  action: string,
-  body: XmlFragment,
-  isMtom?: boolean,
-) => Promise<Envelope>;
 
 async function askBy(send: Send, sample: string): Promise<AskedGateway> {
   const discovered = readPatientDiscoveryResponse(
@@ -100,7 +61,7 @@ async function askBy(send: Send, sample: string): Promise<AskedGateway> {
   const envelope = await send(
     CROSS_GATEWAY_ACTIONS.retrieve,
     buildRetrieve(listed.entries.map(idsOf)),
-    true,
+    [],
   );
   const retrieved = readRetrieveResponse(payloadOf(envelope));
   problems.push(...retrieved.problems.map(({ code }) => code));
@@ -136,11 +97,6 @@ const idsOf = ({
 
 const sha1Of = (bytes: Buffer | undefined): string | undefined =>
   bytes && createHash('sha1').update(bytes).digest('hex');
-
-function payloadOf({ payload }: Envelope) {
-  if (payload === undefined) throw new Error('The answer is empty.');
-  return payload;
-}
 
 const discoveryOf = (sample: string): XmlFragment =>
   buildPatientDiscovery({
