@@ -75,6 +75,7 @@ export const WORKFLOW_TYPES = {
   deferredDiscovery: 'deferredDiscovery',
   directoryRefresh: 'directoryRefresh',
   directMailbox: 'directMailbox',
+  trustBundleRefresh: 'trustBundleRefresh',
 } as const;
 
 /** There is only one execution of `reconcileLoop`. */
@@ -99,6 +100,13 @@ export const SEARCH_ATTRIBUTES = {
  */
 export const directoryRefreshWorkflowId = (directory: string): string =>
   `directory-refresh/${directory}`;
+
+/**
+ * Also the id of the schedule; Temporal appends the nominal time to the
+ * workflow id of a scheduled run. A bundle's name is its publisher's.
+ */
+export const trustBundleRefreshWorkflowId = (bundle: string): string =>
+  `trust-bundle/${bundle}`;
 
 /**
  * Also the id of the schedule; Temporal appends the nominal time to the

@@ -47,3 +47,5 @@ for (const workflow of [
     () => (isVersioned() ? { versioningBehavior: 'PINNED' } : {}),
     workflow,
   );
+
+export { trustBundleRefresh } from './exchange/trust-bundle-refresh/workflow.ts';

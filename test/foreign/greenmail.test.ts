@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)('a mail server of others', () => {
       directTransports: createDirectTransports(
         gateway.store,
         testKeyRing(),
-        directTrust(),
+        directTrust(gateway),
       ),
     });
     const created = await account.call(
@@ -109,7 +109,7 @@ describe.skipIf(missing !== undefined)('a mail server of others', () => {
       ...gateway,
       keyRing: testKeyRing(),
       idHmacKey: TEST_ID_HMAC_KEY,
-      directTrust: directTrust(),
+      directTrust: directTrust(gateway),
       arrivals: { tell: () => undefined },
       messages: { receiptArrived: () => undefined },
     }).read(account.accountId);

@@ -115,7 +115,7 @@ describe.skipIf(missing !== undefined)(
           },
         },
       );
-      transmission = transmissionOf(directTrust([nameServer()]));
+      transmission = transmissionOf(directTrust(gateway, [nameServer()]));
       const created = await account.call(
         'POST',
         `patient?facilityId=${account.facilityId}`,
@@ -207,6 +207,7 @@ describe.skipIf(missing !== undefined)(
 
     test('reaches no LDAP server of an inside, and waits', async () => {
       const guarded = createDirectTrust({
+        store: gateway.store,
         destinations: { allowLoopback: false },
         dnsServers: [nameServer()],
       });
@@ -254,7 +255,7 @@ describe.skipIf(missing !== undefined)(
         ...gateway,
         keyRing: testKeyRing(),
         idHmacKey: TEST_ID_HMAC_KEY,
-        directTrust: directTrust([nameServer()]),
+        directTrust: directTrust(gateway, [nameServer()]),
         arrivals: { tell: () => undefined },
         messages: { receiptArrived: () => undefined },
       }).read(account.accountId);

@@ -51,7 +51,7 @@ beforeAll(async () => {
     directTransports: createDirectTransports(
       gateway.store,
       testKeyRing(),
-      directTrust(),
+      directTrust(gateway),
     ),
   });
 });
@@ -273,7 +273,7 @@ async function readMail() {
     keyRing: testKeyRing(),
     idHmacKey: TEST_ID_HMAC_KEY,
 
-    directTrust: directTrust(),
+    directTrust: directTrust(gateway),
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: (id) => void signalled.push(id) },
   }).read(account.accountId);

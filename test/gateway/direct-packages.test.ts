@@ -95,7 +95,7 @@ async function arrive(
   return createMailboxReader({
     ...gateway,
     keyRing: testKeyRing(),
-    directTrust: directTrust(),
+    directTrust: directTrust(gateway),
     idHmacKey: TEST_ID_HMAC_KEY,
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: () => undefined },
@@ -409,7 +409,7 @@ describe('a message to a Direct address', () => {
       directTransports: createDirectTransports(
         gateway.store,
         testKeyRing(),
-        directTrust(),
+        directTrust(gateway),
       ),
     }).transmit({
       accountId: account.accountId,

@@ -79,7 +79,7 @@ beforeAll(async () => {
     directTransports: createDirectTransports(
       gateway.store,
       testKeyRing(),
-      directTrust([dns.server]),
+      directTrust(gateway, [dns.server]),
     ),
   });
   const file = (name: string) =>
@@ -136,7 +136,7 @@ const readNew = () =>
     ...gateway,
     keyRing: testKeyRing(),
     idHmacKey: TEST_ID_HMAC_KEY,
-    directTrust: directTrust(),
+    directTrust: directTrust(gateway),
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: () => undefined },
   }).read(account.accountId);

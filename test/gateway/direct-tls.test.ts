@@ -65,7 +65,7 @@ beforeAll(async () => {
     directTransports: createDirectTransports(
       gateway.store,
       testKeyRing(),
-      directTrust(),
+      directTrust(gateway),
     ),
   });
 });
@@ -96,7 +96,7 @@ const readNew = () =>
     ...gateway,
     keyRing: testKeyRing(),
     idHmacKey: TEST_ID_HMAC_KEY,
-    directTrust: directTrust(),
+    directTrust: directTrust(gateway),
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: () => undefined },
   }).read(account.accountId);

@@ -230,7 +230,7 @@ test('become documents of a known patient: listed, downloaded, converted, in the
     directTransports: createDirectTransports(
       gateway.store,
       testKeyRing(),
-      directTrust(),
+      directTrust(gateway),
     ),
   });
   const step = { accountId: account.accountId, messageId: forwarded.json().id };

@@ -126,7 +126,7 @@ async function deliver(trouble?: DocumentTrouble) {
   return createMailboxReader({
     ...gateway,
     keyRing: testKeyRing(),
-    directTrust: directTrust(),
+    directTrust: directTrust(gateway),
     idHmacKey: TEST_ID_HMAC_KEY,
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: () => undefined },

@@ -24,6 +24,7 @@ export const queryRedrive = withOneStepMore(workflows.queryRedrive);
 export const querySweep = withOneStepMore(workflows.querySweep);
 export const recordArrivals = withOneStepMore(workflows.recordArrivals);
 export const reconcileLoop = withOneStepMore(workflows.reconcileLoop);
+export const trustBundleRefresh = withOneStepMore(workflows.trustBundleRefresh);
 export const webhookDestination = withOneStepMore(workflows.webhookDestination);
 
 function withOneStepMore<A extends unknown[], R>(

@@ -32,6 +32,7 @@ import { queryRedriveScenarios } from './scenarios/query-redrive.ts';
 import { querySweepScenarios } from './scenarios/query-sweep.ts';
 import { recordArrivalsScenarios } from './scenarios/record-arrivals.ts';
 import type { Scenario } from './scenarios/scenario.ts';
+import { trustBundleRefreshScenarios } from './scenarios/trust-bundle-refresh.ts';
 import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile.ts';
 
 /**
@@ -55,6 +56,7 @@ const scenarios: Record<string, Scenario> = {
   ...recordArrivalsScenarios,
   ...directMailboxScenarios,
   ...directoryRefreshScenarios,
+  ...trustBundleRefreshScenarios,
   ...querySweepScenarios,
   ...queryRedriveScenarios,
   ...cohortMonitoringScenarios,

@@ -40,5 +40,12 @@ export async function giveMailbox(
 }
 
 /** The trust of an account that is its own provider; without DNS. */
-export const directTrust = (dnsServers: readonly DnsServer[] = []) =>
-  createDirectTrust({ destinations: { allowLoopback: true }, dnsServers });
+export const directTrust = (
+  { store }: { store: Pick<Store, 'asSystem'> },
+  dnsServers: readonly DnsServer[] = [],
+) =>
+  createDirectTrust({
+    store,
+    destinations: { allowLoopback: true },
+    dnsServers,
+  });

@@ -68,6 +68,7 @@ export {
   isTrusted,
   speaksFor,
 } from './smime/trust.ts';
+export { readTrustBundle, type TrustBundle } from './smime/trust-bundle.ts';
 export {
   fileOfXdm,
   readXdm,

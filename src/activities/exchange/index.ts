@@ -34,6 +34,7 @@ import {
 } from './query-sweep.ts';
 import type { ReconcileActivities } from './reconcile.ts';
 import { createArrivalActivities } from './record-arrivals.ts';
+import { createTrustBundleActivities } from './trust-bundle.ts';
 import { createWebhookActivities } from './webhook-delivery.ts';
 
 /**
@@ -103,6 +104,7 @@ export function exchangeActivities(
       ...createFollowUpActivities({ rounds }),
       ...createArrivalActivities(deps),
       ...createDirectoryActivities(deps),
+      ...createTrustBundleActivities(deps),
       failTransmission,
       failDiscoveryAnswer,
       failExport,

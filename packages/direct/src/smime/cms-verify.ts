@@ -78,6 +78,19 @@ export function readSignedData(der: Uint8Array): SignedData {
   }
 }
 
+/**
+ * The content that stands within its signature (RFC 8551, 3.5.2).
+ *
+ * @throws {DirectError} `malformed`
+ */
+export function encapsulatedContent(der: Uint8Array): Buffer {
+  const content = readSignedData(der).encapContentInfo.eContent;
+  if (content === undefined)
+    throw new DirectError('malformed', 'The signature has no content.');
+
+  return Buffer.from(content.getValue());
+}
+
 export function certificatesOf({
   certificates = [],
 }: SignedData): X509Certificate[] {

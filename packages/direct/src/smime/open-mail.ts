@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { DirectError } from '../direct-error.ts';
 import { decryptContent } from './cms-decrypt.ts';
-import { readSignedData, verifyContent } from './cms-verify.ts';
+import { encapsulatedContent, verifyContent } from './cms-verify.ts';
 import type { DirectIdentity } from './identity.ts';
 import { type MimeEntity, readEntity, signedParts } from './mime-entity.ts';
 
@@ -63,15 +63,6 @@ async function verified(entity: MimeEntity): Promise<VerifiedContent> {
   }
 
   throw new DirectError('unprotected', 'The message is not signed.');
-}
-
-/** The content that stands within its signature (RFC 8551, 3.5.2). */
-function encapsulatedContent(der: Uint8Array): Buffer {
-  const content = readSignedData(der).encapContentInfo.eContent;
-  if (content === undefined)
-    throw new DirectError('malformed', 'The signature has no content.');
-
-  return Buffer.from(content.getValue());
 }
 
 /**

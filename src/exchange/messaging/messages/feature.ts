@@ -9,6 +9,7 @@ import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import { documentsToRead } from '../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { mailboxSchedules } from './direct/reading-schedule.ts';
+import { bundleSchedules } from './direct/trust-bundles/refresh-schedule.ts';
 import type { MessageLauncher } from './launcher.ts';
 import { addMessageRoutes } from './routes.ts';
 
@@ -36,6 +37,7 @@ export const messagesFeature = {
     recoveries: [
       messages.recovery,
       mailboxSchedules({ store, temporal }),
+      bundleSchedules({ store, temporal }),
       documentsToRead(
         { store, records, startGuard: createStartGuard(store) },
         ATTACHMENTS,

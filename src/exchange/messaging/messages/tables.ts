@@ -5,8 +5,14 @@ import type {
   MessageStatus,
   TransportMethod,
 } from '../../../contract/messages.ts';
-import type { JsonColumn } from '../../platform/database/schema.ts';
+import type { TrustBundleRefreshed } from '../../../contract/trust-bundle-workflow.ts';
+import type {
+  DefaultJsonColumn,
+  JsonColumn,
+  NullableJsonColumn,
+} from '../../platform/database/schema.ts';
 import type { MailboxSettings } from './direct/mailbox-settings.ts';
+import type { RefusedAnchor } from './direct/trust-bundles/bundle-store.ts';
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
@@ -42,6 +48,21 @@ declare module '../../platform/database/schema.ts' {
       /** Everything that had arrived by then has been taken in. */
       read_through: Date | null;
       fault: string | null;
+      changed_at: Instant;
+    };
+    trust_bundle: {
+      name: string;
+      origin: string;
+      refresh_hours: number;
+      /** PEM of who must have signed it. */
+      signed_by: string | null;
+      /** PEM of its anchors; null before it was read once. */
+      anchors: string | null;
+      counts: NullableJsonColumn<TrustBundleRefreshed>;
+      refused: DefaultJsonColumn<RefusedAnchor[]>;
+      loaded_at: Date | null;
+      fault: string | null;
+      checked_at: Date | null;
       changed_at: Instant;
     };
     direct_delivery: {

@@ -42,7 +42,7 @@ export const loadDirectoryCommand: AdminCommand<
   [string, string, { secretFile?: string }]
 > = async ({ store }, name, from, { secretFile }) => {
   const directory = checkedDirectory(name);
-  const address = await addressOf(from);
+  const address = await originAddress(from);
   const authorization = await secretIn(secretFile);
   await store.asSystem(async (tx) => {
     await putDirectory(tx, directory, {});
@@ -88,7 +88,7 @@ export const refreshDirectoryCommand: AdminCommand<
   { from, everyHours, secretFile },
 ) => {
   const directory = checkedDirectory(name);
-  const origin = await addressOf(from);
+  const origin = await originAddress(from);
   const secret = await secretIn(secretFile);
   const sealed =
     secret === undefined
@@ -102,7 +102,7 @@ export const refreshDirectoryCommand: AdminCommand<
     });
     await auditEverywhere(tx, 'refreshDirectory', directory);
   });
-  await withTemporal(openTemporal, (client) =>
+  await withTemporal(openTemporal, 'the directory', (client) =>
     scheduleRefresh(client, directory, everyHours),
   );
   return {
@@ -128,7 +128,9 @@ export const stopDirectoryCommand: AdminCommand<
     });
     await auditEverywhere(tx, 'stopDirectory', directory);
   });
-  await withTemporal(openTemporal, (client) => endRefresh(client, directory));
+  await withTemporal(openTemporal, 'the directory', (client) =>
+    endRefresh(client, directory),
+  );
   return {
     document: { directory },
     lines: [`The directory ${directory} is refreshed no more.`],
@@ -144,7 +146,9 @@ export const deleteDirectoryCommand: AdminCommand<
   const { origin } =
     (await store.asSystem((tx) => findDirectory(tx, directory))) ?? {};
   if (origin !== null && origin !== undefined)
-    await withTemporal(openTemporal, (client) => endRefresh(client, directory));
+    await withTemporal(openTemporal, 'the directory', (client) =>
+      endRefresh(client, directory),
+    );
   await store.asSystem(async (tx) => {
     await deleteDirectory(tx, directory);
     await auditEverywhere(tx, 'deleteDirectory', directory);
@@ -312,7 +316,7 @@ async function required(
   );
 }
 
-async function addressOf(from: string): Promise<string> {
+export async function originAddress(from: string): Promise<string> {
   if (/^(https?|file):/i.test(from)) return new URL(from).href;
   const path = resolve(from);
   const isFile = await stat(path).then(
@@ -331,18 +335,20 @@ async function secretIn(path: string | undefined): Promise<string | undefined> {
   throw new AdminError(`--secret-file: ${path} cannot be read, or is empty`);
 }
 
-async function withTemporal(
+/** Does something about a schedule. */
+export async function withTemporal(
   openTemporal: AdminTarget['openTemporal'],
+  what: string,
   work: (
     client: Awaited<ReturnType<AdminTarget['openTemporal']>>,
-  ) => Promise<void>,
+  ) => Promise<unknown>,
 ): Promise<void> {
   const client = await openTemporal();
   try {
     await work(client);
   } catch {
     throw new AdminError(
-      'Temporal does not answer: the directory is stored, and its schedule is not; repeat the command',
+      `Temporal does not answer, so that the schedule of ${what} is as before; repeat the command`,
     );
   } finally {
     await client.connection.close();

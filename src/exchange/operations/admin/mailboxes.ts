@@ -14,6 +14,8 @@ import {
   type StoredMailbox,
 } from '../../messaging/messages/direct/mailbox-store.ts';
 import { endReading } from '../../messaging/messages/direct/reading-schedule.ts';
+import { namesWithoutAnchors } from '../../messaging/messages/direct/trust-bundles/bundle-store.ts';
+import type { SystemTx } from '../../platform/database/database.ts';
 import { auditAdmin, ofAccount } from './accounts.ts';
 import { type AdminCommand, AdminError, shortTime } from './command.ts';
 
@@ -35,6 +37,7 @@ interface MailboxOptions {
   privateKey?: string;
   anchors?: string;
   recipients?: string;
+  bundles?: string[];
 }
 
 /**
@@ -55,6 +58,7 @@ export const connectMailboxCommand: AdminCommand<
     asksForDispatched: options.asksForDispatched,
     xdmTo: options.xdmTo?.split(','),
     notifies: options.notifies,
+    bundles: options.bundles,
   });
   const credentials = checked(
     mailboxCredentialsSchema,
@@ -66,6 +70,7 @@ export const connectMailboxCommand: AdminCommand<
     credentials,
   );
   await ofAccount(store, accountId, async (tx) => {
+    await checkBundles(tx, settings.bundles);
     await putMailbox(tx, { accountId, settings, credentials: sealed });
     await auditAdmin(tx, accountId, 'connectMailbox', accountId);
   });
@@ -78,6 +83,18 @@ export const connectMailboxCommand: AdminCommand<
     ],
   };
 };
+
+/** A mailbox that was read before its anchors are known would trust nobody. */
+async function checkBundles(
+  tx: SystemTx,
+  bundles: readonly string[],
+): Promise<void> {
+  const missing = await namesWithoutAnchors(tx, bundles);
+  if (missing.length > 0)
+    throw new AdminError(
+      `No anchors are known of the trust bundle ${missing.join(', ')}; see: npm run admin -- bundles list`,
+    );
+}
 
 /** `direct list`: how each mailbox was read last. */
 export const listMailboxesCommand: AdminCommand = async ({ store }) => {
@@ -146,12 +163,13 @@ async function endScheduleOf(
 async function credentialsIn(
   options: MailboxOptions,
 ): Promise<MailboxCredentials> {
-  const { certificate, privateKey, anchors, recipients } = options;
-  const needed = [certificate, privateKey, anchors].filter(Boolean);
+  const { certificate, privateKey, anchors, recipients, bundles } = options;
+  const trusted = anchors ?? bundles;
+  const needed = [certificate, privateKey, trusted].filter(Boolean);
   const isOwnProvider = needed.length > 0 || recipients !== undefined;
   if (isOwnProvider && needed.length < 3)
     throw new AdminError(
-      '--certificate, --private-key and --anchors belong together: an account that is its own provider needs all of them',
+      '--certificate, --private-key and --anchors or --bundles belong together: an account that is its own provider needs them',
     );
   return {
     user: options.user,
@@ -162,7 +180,7 @@ async function credentialsIn(
       : {
           certificate: await neededFile('--certificate', certificate),
           privateKey: await neededFile('--private-key', privateKey),
-          anchors: await neededFile('--anchors', anchors),
+          anchors: await contentOf('--anchors', anchors),
           recipients: await contentOf('--recipients', recipients),
         },
   };

@@ -12,6 +12,7 @@ import {
 } from '../../../temporal/task-queues.ts';
 import { readTroubles } from '../../../temporal/troubles.ts';
 import { readMailboxTroubles } from '../../messaging/messages/direct/mailbox-troubles.ts';
+import { readBundleTroubles } from '../../messaging/messages/direct/trust-bundles/bundle-troubles.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import {
   type OpenAsks,
@@ -131,6 +132,7 @@ async function readDatabase({ store }: Pick<AdminTarget, 'store'>) {
     waiting: await readWaitingConnections(store),
     gateways: await readOpenAsks(store),
     mailboxes: await readMailboxTroubles(store),
+    bundles: await readBundleTroubles(store),
     acknowledged: await readAcknowledgements(store),
   };
 }

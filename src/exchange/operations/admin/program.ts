@@ -18,6 +18,7 @@ import {
   type AdminTarget,
 } from './command.ts';
 import { addAccountCommands } from './command-line/accounts.ts';
+import { addBundleCommands } from './command-line/bundles.ts';
 import { addConnectionCommands } from './command-line/connections.ts';
 import { addDirectoryCommands } from './command-line/directories.ts';
 import { addMailboxCommands } from './command-line/mailboxes.ts';
@@ -73,6 +74,7 @@ export const runAdmin = (
       addOperationsCommands(program, run);
       addConnectionCommands(program, run);
       addMailboxCommands(program, run);
+      addBundleCommands(program, run);
       addMembershipCommands(program, run);
       addDirectoryCommands(program, run);
       addAdminRecordCommands(program, run, runWithoutDatabase);

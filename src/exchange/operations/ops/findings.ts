@@ -1,6 +1,7 @@
 import {
   directMailboxWorkflowId,
   messageTransmissionWorkflowId,
+  trustBundleRefreshWorkflowId,
 } from '../../../contract/temporal.ts';
 import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
@@ -8,6 +9,7 @@ import { OFF_NOTE } from '../../../shared/monitoring/monitoring-control.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import type { TemporalTroubles } from '../../../temporal/troubles.ts';
 import type { MailboxTrouble } from '../../messaging/messages/direct/mailbox-troubles.ts';
+import type { BundleTrouble } from '../../messaging/messages/direct/trust-bundles/bundle-troubles.ts';
 import type { ConnectionWarning } from '../../queries/network-query/newest-warnings.ts';
 import type { WaitingConnection } from '../../queries/network-query/waiting-connections.ts';
 import { findingId, type Happened } from './acknowledgements.ts';
@@ -75,6 +77,7 @@ export interface OpsKnowledge {
   warnings?: readonly ConnectionWarning[];
   waiting?: readonly WaitingConnection[];
   mailboxes?: readonly MailboxTrouble[];
+  bundles?: readonly BundleTrouble[];
 }
 
 /** What needs attention, most urgent first. */
@@ -86,6 +89,7 @@ export function findingsOf({
   warnings = [],
   waiting = [],
   mailboxes = [],
+  bundles = [],
 }: OpsKnowledge): OpsFinding[] {
   const found = [
     ...(report === undefined ? [POSTGRESQL_DOWN] : []),
@@ -112,6 +116,7 @@ export function findingsOf({
       .filter((each) => !isHeldBack(each, report))
       .map(ofWaitingConnection),
     ...mailboxes.flatMap(ofMailbox),
+    ...bundles.map(ofBundle),
   ];
   return FINDING_KINDS.flatMap((kind) =>
     found.filter((each) => each.kind === kind),
@@ -459,6 +464,27 @@ const ofMailbox = ({
 };
 
 const MAIL_SERVER = 'its mail server';
+
+const ofBundle = ({
+  name,
+  fault,
+  loadedAt,
+  since: at,
+}: BundleTrouble): OpsFinding => {
+  const anchors =
+    loadedAt === null ? 'it has no anchors yet' : 'its last anchors are used';
+  return {
+    kind: 'waiting',
+    what: `the trust bundle ${name} is not refreshed (${anchors}): ${fault ?? 'no run has ended'}`,
+    since: since(at),
+    by:
+      fault === null
+        ? `the schedule ${trustBundleRefreshWorkflowId(name)}`
+        : 'its publisher',
+    help: `npm run admin -- bundles show ${name}; then: npm run admin -- bundles refresh ${name}`,
+    count: 1,
+  };
+};
 
 const WORK_COMMANDS = {
   'bulk-create': 'resume',

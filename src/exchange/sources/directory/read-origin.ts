@@ -27,6 +27,8 @@ export class OriginUnreadable extends Error {
 
 const PAGES_MAX = 5_000;
 const HTTP_TIMEOUT_MS = 60_000;
+const FHIR_JSON =
+  'application/fhir+json, application/fhir+ndjson, application/json';
 
 /** An origin as it is shown: without a query, which may hold a key. */
 export function shownOrigin(address: string): string {
@@ -51,7 +53,11 @@ export async function* readOrigin(
         mayPass: false,
       });
     const splitter = createSplitter();
-    for await (const chunk of open(next, authorization, signal))
+    for await (const chunk of openOrigin(
+      { address: next, authorization },
+      FHIR_JSON,
+      signal,
+    ))
       yield* splitter.push(chunk);
     yield* splitter.end();
     if (splitter.isCut)
@@ -60,15 +66,22 @@ export async function* readOrigin(
   }
 }
 
-async function* open(
-  address: string,
-  authorization: string | undefined,
+/**
+ * The bytes at an origin.
+ *
+ * @param accept media types that are wanted
+ * @throws OriginUnreadable
+ */
+export async function* openOrigin(
+  origin: DirectoryOrigin,
+  accept: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
+  const { address } = origin;
   try {
     yield* address.startsWith('file:')
       ? createReadStream(fileURLToPath(address), { signal })
-      : await fetchBody(address, authorization, signal);
+      : await fetchBody(origin, accept, signal);
   } catch (error) {
     if (signal.aborted || error instanceof OriginUnreadable) throw error;
     const code = (error as { code?: unknown } | null)?.code;
@@ -80,14 +93,13 @@ async function* open(
 }
 
 async function fetchBody(
-  address: string,
-  authorization: string | undefined,
+  { address, authorization }: DirectoryOrigin,
+  accept: string,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   const { statusCode, body } = await request(address, {
     headers: {
-      accept:
-        'application/fhir+json, application/fhir+ndjson, application/json',
+      accept,
       ...(authorization === undefined ? {} : { authorization }),
     },
     headersTimeout: HTTP_TIMEOUT_MS,

@@ -58,7 +58,7 @@ export function createDirectTransport(
     let bytes = await writeMail(mail);
     if (smime !== undefined) {
       const recipients = await trust
-        .certificatesFor(smime, destination, signal)
+        .certificatesFor(mailbox, destination, signal)
         .catch(asPartnerFailure);
       if (recipients.length === 0)
         return { state: 'failed', reason: 'noCertificate' };

@@ -8,26 +8,43 @@ import {
   readCertificates,
   speaksFor,
 } from '#direct';
+import type { Store } from '../../../platform/database/database.ts';
 import {
   type DestinationRules,
   guardedLookup,
 } from '../../../platform/outbox/destination-guard.ts';
-import type { MailboxCredentials } from './mailbox-settings.ts';
+import type { Mailbox } from './mailbox-settings.ts';
+import { anchorsOfBundles } from './trust-bundles/bundle-store.ts';
 
-type Smime = NonNullable<MailboxCredentials['smime']>;
+/** What of a mailbox says whom its account trusts. */
+type Trusting = Pick<Mailbox, 'settings' | 'smime'>;
 
 /** Whom an account that is its own provider trusts, both ways. */
 export type DirectTrust = ReturnType<typeof createDirectTrust>;
 
 /** @param dnsServers default: the resolvers of this machine */
 export function createDirectTrust({
+  store,
   destinations,
   dnsServers,
 }: {
+  store: Pick<Store, 'asSystem'>;
   destinations: DestinationRules;
   dnsServers?: readonly DnsServer[];
 }) {
   const lookup = guardedLookup(destinations);
+
+  /** Those of the account's file, and of its trust bundles as they are now. */
+  async function anchorsOf({
+    settings,
+    smime,
+  }: Trusting): Promise<X509Certificate[]> {
+    const ofBundles = await store.asSystem((tx) =>
+      anchorsOfBundles(tx, settings.bundles),
+    );
+
+    return [smime?.anchors ?? '', ofBundles].flatMap(readCertificates);
+  }
 
   function chosen(
     found: X509Certificate[],
@@ -54,12 +71,12 @@ export function createDirectTrust({
      * @throws {DiscoveryError} when it may help to try later
      */
     async certificatesFor(
-      smime: Pick<Smime, 'recipients' | 'anchors'>,
+      mailbox: Trusting,
       address: string,
       signal?: AbortSignal,
     ): Promise<X509Certificate[]> {
-      const anchors = readCertificates(smime.anchors);
-      const filed = readCertificates(smime.recipients ?? '');
+      const anchors = await anchorsOf(mailbox);
+      const filed = readCertificates(mailbox.smime?.recipients ?? '');
       const inFiles = chosen(filed, address, anchors);
       if (inFiles.length > 0) return inFiles;
 
@@ -75,11 +92,11 @@ export function createDirectTrust({
      * when none of them does.
      */
     async signerFor(
-      smime: Pick<Smime, 'anchors'>,
+      mailbox: Trusting,
       sender: string,
       { signers, certificates }: OpenedMail,
     ): Promise<X509Certificate | undefined> {
-      const anchors = readCertificates(smime.anchors);
+      const anchors = await anchorsOf(mailbox);
       const now = new Date();
 
       return signers.find(

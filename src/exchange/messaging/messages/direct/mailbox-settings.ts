@@ -34,6 +34,10 @@ const addressOf = (kind: 'smtp' | 'imap') =>
     { error: `must be an address such as ${kind}s://mail.example.org` },
   );
 
+export const bundleNameSchema = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, {
+  error: 'must have 1 to 40 small letters, digits and hyphens',
+});
+
 /** How an account's mailbox is reached, and what is asked of it. */
 export const mailboxSettingsSchema = z.strictObject({
   /** From which the account sends; in lower case. */
@@ -71,6 +75,9 @@ export const mailboxSettingsSchema = z.strictObject({
    * for its mailboxes.
    */
   notifies: z.boolean().default(true),
+
+  /** The trust bundles of an account that is its own provider. */
+  bundles: z.array(bundleNameSchema).max(20).default([]),
 });
 export type MailboxSettings = z.output<typeof mailboxSettingsSchema>;
 
@@ -94,8 +101,8 @@ export const mailboxCredentialsSchema = z.strictObject({
       certificate: certificates,
       /** PEM */
       privateKey: z.string(),
-      /** PEM: whom we trust, both ways. */
-      anchors: certificates,
+      /** PEM: whom we trust, both ways, besides the trust bundles. */
+      anchors: certificates.optional(),
       /**
        * PEM: certificates of those to whom we send, in place of what they
        * publish.
@@ -149,7 +156,8 @@ export function openMailbox(
   const { smime, ...login } = mailboxCredentialsSchema.parse(opened);
 
   return {
-    settings,
+    // One that was stored before a setting existed has its default.
+    settings: mailboxSettingsSchema.parse(settings),
     smtp: serverOf(settings.smtp, login),
     imap: serverOf(settings.imap, login),
     smime,

@@ -55,13 +55,15 @@ export interface BelievedMail {
 type Disposition = 'processed' | 'dispatched' | 'failed';
 
 async function sendNotification(
-  { mailbox: { settings, smtp, smime }, trust }: NotifyDeps,
+  { mailbox, trust }: NotifyDeps,
   { mail: { from: to, messageId: about }, signer }: BelievedMail,
   recipient: string,
   disposition: Disposition,
   reason?: string,
 ): Promise<void> {
   if (to === undefined || about === undefined) return;
+
+  const { settings, smtp, smime } = mailbox;
   const from = settings.address;
   const head = {
     messageId: idOf([about, recipient, disposition], from),
@@ -87,7 +89,7 @@ async function sendNotification(
   const certificates =
     signer !== undefined && isMeantFor(signer, 'encrypting')
       ? [signer]
-      : await trust.certificatesFor(smime, to).catch(noneNow);
+      : await trust.certificatesFor(mailbox, to).catch(noneNow);
   if (certificates.length === 0) return;
 
   const sender = readIdentity(smime.certificate, smime.privateKey);

@@ -1,9 +1,4 @@
-import {
-  type Client,
-  ScheduleAlreadyRunning,
-  ScheduleNotFoundError,
-  ScheduleOverlapPolicy,
-} from '@temporalio/client';
+import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { sql } from 'kysely';
 import type { DirectMailboxInput } from '../../../../contract/direct-mailbox-workflow.ts';
 import {
@@ -19,29 +14,30 @@ import {
   itemRecovery,
   type Recovery,
 } from '../../../platform/recovery/recovery.ts';
+import {
+  endSchedule,
+  putSchedule,
+  type Scheduler,
+} from '../../../platform/workflows/schedules.ts';
 import { READ_WITHIN } from './mailbox-store.ts';
 
-const CALL_TIMEOUT_MS = 5_000;
-
-type Scheduler = Pick<Client, 'schedule' | 'withDeadline'>;
-
 /**
- * Makes or changes the Temporal Schedule that reads an account's mailbox. A
- * schedule that an operator has paused stays paused.
+ * Makes or changes the Temporal Schedule that reads an account's mailbox.
  *
  * @returns whether there was none
  */
-async function scheduleReading(
+function scheduleReading(
   temporal: Scheduler,
   accountId: string,
   everySeconds: number,
 ): Promise<boolean> {
   const scheduleId = directMailboxWorkflowId(accountId);
   const input: DirectMailboxInput = { accountId };
-  const schedule = {
+  return putSchedule(temporal, {
+    scheduleId,
     spec: { intervals: [{ every: everySeconds * 1_000 }] },
     action: {
-      type: 'startWorkflow' as const,
+      type: 'startWorkflow',
       workflowType: WORKFLOW_TYPES.directMailbox,
       workflowId: scheduleId,
       taskQueue: laneOf(PRIORITY.interactive),
@@ -54,35 +50,14 @@ async function scheduleReading(
       // Each reading takes all that came, so none is made up for.
       catchupWindow: everySeconds * 1_000,
     },
-  };
-  return temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
-    try {
-      await temporal.schedule.create({ ...schedule, scheduleId });
-      return true;
-    } catch (error) {
-      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-      await temporal.schedule
-        .getHandle(scheduleId)
-        .update(({ state }) => ({ ...schedule, state }));
-      return false;
-    }
   });
 }
 
 /** Deletes the Schedule, if there is one. A reading under way goes on. */
-export async function endReading(
+export const endReading = (
   temporal: Scheduler,
   accountId: string,
-): Promise<void> {
-  const handle = temporal.schedule.getHandle(
-    directMailboxWorkflowId(accountId),
-  );
-  await temporal
-    .withDeadline(Date.now() + CALL_TIMEOUT_MS, () => handle.delete())
-    .catch((error: unknown) => {
-      if (!(error instanceof ScheduleNotFoundError)) throw error;
-    });
-}
+): Promise<void> => endSchedule(temporal, directMailboxWorkflowId(accountId));
 
 interface UnreadMailbox {
   accountId: string;

@@ -48,7 +48,7 @@ export async function takeMail(
   { bytes, arrivedAt, isWhole }: ArrivedMail,
 ): Promise<TakenAs> {
   const trust = deps.directTrust;
-  const arrived = await readArrived(bytes, mailbox.smime, trust);
+  const arrived = await readArrived(bytes, mailbox, trust);
   if (arrived?.mail.from === undefined) return 'ignored';
 
   const { mail } = arrived;
@@ -117,15 +117,16 @@ async function broughtBy(mail: DirectMail): Promise<BroughtMessage | Refusal> {
  */
 async function readArrived(
   bytes: Buffer,
-  smime: Mailbox['smime'],
+  mailbox: Mailbox,
   trust: DirectTrust,
 ): Promise<BelievedMail | undefined> {
+  const { smime } = mailbox;
   try {
     if (smime === undefined) return { mail: await readMail(bytes) };
     const identity = readIdentity(smime.certificate, smime.privateKey);
     const opened = await openMail(bytes, [identity]);
     const mail = await readMail(opened.mail);
-    const signer = await trust.signerFor(smime, mail.from ?? '', opened);
+    const signer = await trust.signerFor(mailbox, mail.from ?? '', opened);
     return signer && { mail, signer };
   } catch (error) {
     if (error instanceof DirectError) return undefined;

@@ -53,6 +53,11 @@ export function addMailboxCommands(program: Command, run: RunAdmin): void {
     .option('--private-key <file>', 'our own provider: PEM of its RSA key')
     .option('--anchors <file>', 'our own provider: PEM of whom we trust')
     .option(
+      '--bundles <names>',
+      'our own provider: trust bundles whose anchors we trust, separated by commas',
+      (names) => names.split(','),
+    )
+    .option(
       '--recipients <file>',
       'our own provider: PEM of certificates of recipients, in place of those that their domains publish',
     )
