@@ -304,6 +304,9 @@ test('a generated Provenance claims US Core, and its agents are found inside it'
     'p',
   );
   expect(claimsOf(provenance)).toEqual(both('us-core-provenance'));
+  // It says so itself, and is not examined when it is given out.
+  expect(inUsCore(provenance)).toEqual(provenance);
+  expect(JSON.stringify(inUsCore(provenance))).toBe(JSON.stringify(provenance));
   expect(claimsOf(without(provenance, 'contained'))).toEqual([]);
 });
 

@@ -239,15 +239,20 @@ export function servedProvenance(
 ): Json | undefined {
   if (resource.origins.length === 0 || resource.resourceType === 'Provenance')
     return undefined;
-  return withLastUpdated(provenanceOf(resource, patientId), resource.changedAt);
+  const provenance = provenanceOf(resource, patientId);
+  return withLastUpdated(provenance, resource.changedAt, provenance);
 }
 
 /**
  * The content has its keys in canonical order already; only what is new here is
  * brought into it.
  */
-function withLastUpdated(content: Json, at: Date): Json {
-  const { meta, ...rest } = inUsCore(content);
+function withLastUpdated(
+  content: Json,
+  at: Date,
+  claiming = inUsCore(content),
+): Json {
+  const { meta, ...rest } = claiming;
   const served: Json = {
     ...rest,
     meta: { ...(isJson(meta) ? meta : {}), lastUpdated: at.toISOString() },

@@ -464,7 +464,7 @@ export async function* consolidatedBundle(
     filter,
   }))
     for (const resource of resources) {
-      text += `${separator}${entryOf(publicBaseUrl, resource.content, mode('match'))}`;
+      text += `${separator}${entryOf(publicBaseUrl, inUsCore(resource.content as unknown as Json), mode('match'))}`;
       separator = ',';
       const hasProvenance =
         resource.origins.length > 0 && resource.resourceType !== 'Provenance';
@@ -480,11 +480,11 @@ export async function* consolidatedBundle(
 
 function entryOf(
   publicBaseUrl: string,
-  content: object,
+  content: Json,
   mode?: 'match' | 'include',
 ): string {
   const base = `${publicBaseUrl}${FHIR_PATH}`;
-  const resource = withAddressesAt(base, inUsCore(content as Json));
+  const resource = withAddressesAt(base, content);
   const { resourceType, id } = resource;
   const search = mode === undefined ? '' : `,"search":{"mode":"${mode}"}`;
   return `{"fullUrl":${JSON.stringify(`${base}/${String(resourceType)}/${String(id)}`)},"resource":${fhirJson(resource)}${search}}`;

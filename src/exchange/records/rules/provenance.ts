@@ -2,6 +2,7 @@ import { isJson, type Json, objectsOf, textOf } from '#record-summary/fhir';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { derivedUuid, isOfMessage } from './ids.ts';
 import { sourceSystem } from './references.ts';
+import { profilesOfType } from './us-core/us-core.ts';
 
 /** One delivery that is part of a consolidated resource. */
 export interface ProvenanceOrigin {
@@ -23,6 +24,8 @@ export interface ProvenanceOrigin {
   superseded?: Json;
 }
 
+const CLAIMS = profilesOfType('Provenance');
+
 /**
  * System of the identifiers that are file names of documents (`meta.source`).
  */
@@ -31,7 +34,8 @@ const DOCUMENT_SYSTEM = 'urn:medical-exchange:document';
 /**
  * The Provenance of a consolidated resource: an entity per delivery, an agent
  * per source, which it contains as Organization. `origins` has at least one
- * entry, the leading one first; its file is the `meta.source` of both.
+ * entry, the leading one first; its file is the `meta.source` of both. It claims
+ * its profile of US Core without a check, because all of it is ours.
  */
 export function provenanceOf(
   resource: {
@@ -92,7 +96,7 @@ export function provenanceOf(
       },
     })),
     id: generatedProvenanceId(patientId, id),
-    meta: { source: resource.origins[0]?.fileName },
+    meta: { profile: CLAIMS, source: resource.origins[0]?.fileName },
     recorded: new Date(recordedMs).toISOString(),
     resourceType: 'Provenance',
     target: [{ reference: `${resourceType}/${id}` }],
