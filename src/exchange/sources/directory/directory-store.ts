@@ -10,6 +10,8 @@ import {
 import type { LoadCounts } from './load-counts.ts';
 import type { DirectoryEntry, DirectoryPart } from './rules/read-resource.ts';
 
+const REACH_FHIR_SERVERS = sqlFile('reach-fhir-servers.sql', import.meta.url);
+const REMARK_ON_LINKS = sqlFile('remark-on-links.sql', import.meta.url);
 const WRITE_ENTRIES = sqlFile('write-entries.sql', import.meta.url);
 const JOIN_PARTS = sqlFile('join-parts.sql', import.meta.url);
 const FIND_FHIR_SERVERS = sqlFile('find-fhir-servers.sql', import.meta.url);
@@ -236,12 +238,18 @@ export async function completeLoad(
   }
   await FIND_GATEWAYS({ directory }).execute(tx.db);
   await FIND_FHIR_SERVERS({ directory }).execute(tx.db);
+  await REACH_FHIR_SERVERS({ directory }).execute(tx.db);
   return isPart
     ? {
         removed: 0,
         kept: `it has ${present} of ${present + missing} entries, less than half: none was removed`,
       }
     : { removed: missing };
+}
+
+/** Says which references of a load lead nowhere, or in a circle. */
+export async function remarkOnLinks(tx: SystemTx, load: Load): Promise<void> {
+  await REMARK_ON_LINKS({ ...load }).execute(tx.db);
 }
 
 export async function endLoad(

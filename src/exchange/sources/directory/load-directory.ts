@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Store } from '../../platform/database/database.ts';
+import { destinationProblem } from '../../platform/outbox/destination-guard.ts';
 import {
   beginLoad,
   completeLoad,
@@ -7,6 +8,7 @@ import {
   type EntryToWrite,
   endLoad,
   type Load,
+  remarkOnLinks,
   writeEntries,
   writeParts,
   writeRemarks,
@@ -60,7 +62,7 @@ export async function loadDirectory(
       const isFull = run.add(
         'fault' in item
           ? { kind: 'refused', reason: item.fault }
-          : readDirectoryResource(item.text),
+          : readDirectoryResource(item.text, run.beganAt),
       );
       if (!isFull) continue;
       await run.write();
@@ -71,6 +73,7 @@ export async function loadDirectory(
       throw new OriginUnreadable('it has no organizations', { mayPass: false });
     return await store.asSystem(async (tx) => {
       const { removed, kept } = await completeLoad(tx, load);
+      await remarkOnLinks(tx, load);
       const counts = { ...run.counts, removed };
       await endLoad(tx, load, { status: 'completed', counts, reason: kept });
       return { counts, kept };
@@ -93,6 +96,7 @@ export async function loadDirectory(
 /** The items of a load on their way to the database. */
 class LoadRun {
   counts: LoadCounts = { ...NOTHING_LOADED };
+  readonly beganAt = new Date();
   readonly #store: Pick<Store, 'asSystem'>;
   readonly #load: Load;
   /** When the entries that were read so far were changed last, by id. */
@@ -118,7 +122,10 @@ class LoadRun {
       case 'part':
         this.counts.parts += 1;
         this.#parts.set(item.part.id, item.part);
-        this.#remark(item.part.id, item.remarks);
+        this.#remark(item.part.id, [
+          ...item.remarks,
+          ...remarksOnAddresses([item.part.address]),
+        ]);
         break;
       case 'ignored':
         this.counts.ignored += 1;
@@ -138,8 +145,17 @@ class LoadRun {
   }: Extract<ReadItem, { kind: 'entry' }>): void {
     const { id } = entry;
     const seenMs = this.#seen.get(id);
-    if (remarks.length > 0) this.counts.remarked += 1;
-    this.#remark(id, remarks);
+    const all = [
+      ...remarks,
+      ...remarksOnAddresses([
+        entry.discoveryUrl,
+        entry.queryUrl,
+        entry.retrieveUrl,
+        entry.fhirUrl,
+      ]),
+    ];
+    if (all.length > 0) this.counts.remarked += 1;
+    this.#remark(id, all);
     if (seenMs !== undefined) {
       this.counts.repeated += 1;
       this.#remark(id, [
@@ -179,6 +195,19 @@ class LoadRun {
     this.counts.changed += changed;
     this.counts.unchanged += unchanged;
   }
+}
+
+/** Others' gateways have public addresses: these are hardly meant. */
+function remarksOnAddresses(values: readonly unknown[]): string[] {
+  const isOurs = values.some(
+    (value) =>
+      typeof value === 'string' &&
+      /^https?:/i.test(value) &&
+      destinationProblem(value, { allowLoopback: false }) !== undefined,
+  );
+  return isOurs
+    ? ['has an address without https, of this machine or in a private network']
+    : [];
 }
 
 /** With its position: its own, or that of its zip. */

@@ -47,12 +47,29 @@ export const extensionsNamed = (
     ({ url }) => lenientText(url)?.split('/').at(-1)?.toLowerCase() === name,
   );
 
-/** The id in a reference such as `Organization/1.2.3` or an address of it. */
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Neither marked as old nor ended: an identifier, an address, an endpoint. */
+export function isInUseAt({ use, period }: LenientObject, at: Date): boolean {
+  if (lenientText(use)?.toLowerCase() === 'old') return false;
+  const end = isObject(period) ? lenientText(period.end) : undefined;
+  const endMs = Date.parse(end ?? '');
+  // A day without a time ends with that day.
+  return Number.isNaN(endMs) || endMs + DAY_MS > at.getTime();
+}
+
+/**
+ * The id in a reference such as `Organization/1.2.3`, an address of it, or a
+ * search for its identifier.
+ */
 export function referencedId(value: unknown): string | undefined {
   const reference = isObject(value) ? lenientText(value.reference) : undefined;
-  const path = reference?.replace(/\/_history\/[^/]*$/, '');
-  return path
-    ?.split('/')
+  const id = reference
+    ?.replace(/\/_history\/[^/]*$/, '')
+    .replace(/\/+$/, '')
+    .replace(/^.*[?&]identifier=([^&|]*\|)?/, '')
+    .split('/')
     .at(-1)
     ?.replace(/^urn:(?:oid|uuid):/i, '');
+  return id === '' ? undefined : id;
 }

@@ -2,6 +2,7 @@ import { isNpi, usStateSchema } from '../../../../contract/primitives.ts';
 import {
   codesOfConcepts,
   extensionsNamed,
+  isInUseAt,
   isObject,
   type LenientObject,
   lenientNumber,
@@ -9,9 +10,17 @@ import {
   lenientText,
   referencedId,
 } from './lenient-json.ts';
+import {
+  addressesOf,
+  type EndpointAddresses,
+  readEndpoint,
+  type Transaction,
+} from './read-endpoint.ts';
+import { Remarks } from './remarks.ts';
+import { stateCode } from './us-states.ts';
 
 /** What a directory says of one organization, in our form. */
-export interface DirectoryEntry {
+export interface DirectoryEntry extends EndpointAddresses {
   id: string;
   name: string | null;
   active: boolean;
@@ -32,10 +41,6 @@ export interface DirectoryEntry {
   zip: string | null;
   latitude: number | null;
   longitude: number | null;
-  discoveryUrl: string | null;
-  queryUrl: string | null;
-  retrieveUrl: string | null;
-  fhirUrl: string | null;
   /** Of endpoints and locations that are resources of their own. */
   endpointIds: string[];
   locationIds: string[];
@@ -51,8 +56,6 @@ export interface DirectoryPart {
   longitude: number | null;
 }
 
-type Transaction = 'discovery' | 'query' | 'retrieve' | 'fhir';
-
 export type ReadItem =
   | {
       kind: 'entry';
@@ -66,26 +69,34 @@ export type ReadItem =
 
 const ID_LENGTH_MAX = 200;
 const TEXT_LENGTH_MAX = 300;
-const URL_LENGTH_MAX = 2_000;
 const LIST_MAX = 50;
 
 /**
  * Reads one resource of a directory: what is missing or malformed is left out,
  * and a remark says so. Only what cannot be told from others, or is no
  * organization, has no entry.
+ *
+ * @param at what has ended by then is not in use; left out, nothing has
  */
-export function readDirectoryResource(text: string): ReadItem {
+export function readDirectoryResource(
+  text: string,
+  at = new Date(0),
+): ReadItem {
   const parsed = parseJson(text);
   if (!isObject(parsed))
     return { kind: 'refused', reason: 'is no JSON object' };
   const resource = isObject(parsed.resource) ? parsed.resource : parsed;
   const type = lenientText(resource.resourceType);
+  const context = {
+    at,
+    entryAddress: referencedId({ reference: parsed.fullUrl }),
+  };
   switch (type) {
     case 'Organization':
-      return readOrganization(resource);
+      return readOrganization(resource, context);
     case 'Endpoint':
     case 'Location':
-      return readPart(resource);
+      return readPart(resource, context);
     case 'Bundle':
       return {
         kind: 'refused',
@@ -110,26 +121,27 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Collects what is said of one resource besides its content. */
-class Remarks {
-  readonly list: string[] = [];
-
-  /** @returns null, for what is left out */
-  say(remark: string): null {
-    if (!this.list.includes(remark)) this.list.push(remark);
-    return null;
-  }
+/** What decides besides a resource itself. */
+interface ReadContext {
+  at: Date;
+  /** The id in the address that its Bundle gives it. */
+  entryAddress: string | undefined;
 }
 
-function readOrganization(resource: LenientObject): ReadItem {
+function readOrganization(
+  resource: LenientObject,
+  { at, entryAddress }: ReadContext,
+): ReadItem {
   const remarks = new Remarks();
-  const identifiers = lenientObjects(resource.identifier);
+  const identifiers = lenientObjects(resource.identifier).filter((each) =>
+    isInUseAt(each, at),
+  );
   const ownId = lenientText(resource.id);
-  const id = ownId ?? homeCommunityIn(identifiers);
+  const id = ownId ?? homeCommunityIn(identifiers) ?? entryAddress;
   if (id === undefined || id.length > ID_LENGTH_MAX)
     return { kind: 'refused', reason: 'has no id' };
   if (ownId === undefined)
-    remarks.say('has no id: its home community is taken');
+    remarks.say('has no id: its home community or address is taken');
 
   const contained = lenientObjects(resource.contained);
   const endpoints = contained.filter(isOfType('Endpoint'));
@@ -138,7 +150,7 @@ function readOrganization(resource: LenientObject): ReadItem {
     id,
     name: bounded(lenientText(resource.name)) ?? remarks.say('has no name'),
     active: isActive(resource, remarks),
-    parentId: referencedId(resource.partOf) ?? null,
+    parentId: parentOf(resource, remarks),
     managedBy: managingOrganization(resource) ?? null,
     homeCommunity: homeCommunityOf(identifiers, id, remarks),
     npi: npiOf(identifiers, remarks),
@@ -153,9 +165,9 @@ function readOrganization(resource: LenientObject): ReadItem {
         codesOfConcepts([each.valueCodeableConcept, each.valueCoding]),
       ),
     ),
-    ...placeOf(resource, remarks),
+    ...placeOf(resource, at, remarks),
     ...positionOf(location, remarks),
-    ...addressesOf(endpoints, remarks),
+    ...addressesOf(endpoints, at, remarks),
     endpointIds: listed(idsOf(resource.endpoint)),
     locationIds: listed(
       lenientObjects(resource.address).flatMap((address) =>
@@ -178,9 +190,25 @@ function readOrganization(resource: LenientObject): ReadItem {
 
 function isActive({ active }: LenientObject, remarks: Remarks): boolean {
   if (typeof active === 'boolean') return active;
-  if (active === 'true' || active === 'false') return active === 'true';
+  const word = lenientText(active)?.toLowerCase() ?? '';
+  if (['true', 'yes', 'y', '1', 'active'].includes(word)) return true;
+  if (['false', 'no', 'n', '0', 'inactive'].includes(word)) return false;
   remarks.say('does not say whether it is active: taken as active');
   return true;
+}
+
+/** By a reference, or by the OID of an identifier. */
+function parentOf({ partOf }: LenientObject, remarks: Remarks): string | null {
+  if (partOf === undefined || partOf === null) return null;
+  const id = referencedId(partOf);
+  if (id !== undefined && !id.startsWith('#')) return id;
+  const { identifier } = isObject(partOf) ? partOf : {};
+  const [oid] = lenientObjects(identifier).flatMap(
+    ({ value }) => plainOid(lenientText(value) ?? '') ?? [],
+  );
+  return (
+    oid ?? remarks.say('is part of something that it does not name by an id')
+  );
 }
 
 const managingOrganization = (resource: LenientObject): string | undefined =>
@@ -200,14 +228,14 @@ const isIdentifierOf =
   ({ type }: LenientObject): boolean =>
     codesOfConcepts(type).some((each) => each.toUpperCase() === code);
 
-function homeCommunityIn(
-  identifiers: readonly LenientObject[],
-): string | undefined {
-  const [found] = identifiers
+const homeCommunitiesIn = (identifiers: readonly LenientObject[]): string[] =>
+  identifiers
     .filter(isIdentifierOf('HCID'))
     .flatMap(({ value }) => plainOid(lenientText(value) ?? '') ?? []);
-  return found;
-}
+
+const homeCommunityIn = (
+  identifiers: readonly LenientObject[],
+): string | undefined => homeCommunitiesIn(identifiers)[0];
 
 /** Where no identifier says it, an id that is an OID is the home community. */
 function homeCommunityOf(
@@ -215,8 +243,10 @@ function homeCommunityOf(
   id: string,
   remarks: Remarks,
 ): string | null {
-  const found = homeCommunityIn(identifiers);
-  if (found !== undefined) return found;
+  const found = homeCommunitiesIn(identifiers);
+  if (new Set(found).size > 1)
+    remarks.say('has several home communities: the first is taken');
+  if (found[0] !== undefined) return found[0];
   if (identifiers.some(isIdentifierOf('HCID')))
     remarks.say('has a malformed home community');
   return plainOid(id) ?? null;
@@ -234,23 +264,44 @@ function npiOf(
   const written = identifiers
     .filter(
       (each) =>
-        NPI_SYSTEMS.includes(lenientText(each.system) ?? '') ||
-        isIdentifierOf('NPI')(each),
+        NPI_SYSTEMS.includes(
+          lenientText(each.system)?.toLowerCase().replace(/\/$/, '') ?? '',
+        ) || isIdentifierOf('NPI')(each),
     )
     .flatMap(({ value }) => lenientText(value) ?? []);
   const [npi] = written.filter(isNpi);
   if (npi !== undefined) return npi;
+  const [mended] = written.map(npiWithin).filter(isNpi);
+  if (mended !== undefined) {
+    remarks.say(
+      'has an NPI with other characters around it: they are left out',
+    );
+    return mended;
+  }
   return written.length === 0 ? null : remarks.say('has a malformed NPI');
 }
 
+/** Without separators, a spreadsheet's decimals, and the issuer of health cards. */
+const npiWithin = (text: string): string =>
+  text
+    .replace(/\.0+$/, '')
+    .replaceAll(/[\s.-]/g, '')
+    .replace(/^80840(?=\d{10}$)/, '');
+
 function placeOf(
   resource: LenientObject,
+  at: Date,
   remarks: Remarks,
 ): Pick<DirectoryEntry, 'city' | 'state' | 'zip'> {
-  const [address] = lenientObjects(resource.address);
+  const addresses = lenientObjects(resource.address).filter((each) =>
+    isInUseAt(each, at),
+  );
+  const address =
+    addresses.find(({ state, postalCode }) => state ?? postalCode) ??
+    addresses[0];
   if (address === undefined) return { city: null, state: null, zip: null };
   const given = lenientText(address.state);
-  const parsed = usStateSchema.safeParse(given);
+  const parsed = usStateSchema.safeParse(given && stateCode(given));
   const state = parsed.success ? parsed.data : null;
   if (given !== undefined && state === null)
     remarks.say('has an unknown state');
@@ -271,7 +322,7 @@ function zipOf(
 ): string | null {
   if (written === undefined) return null;
   const digits = written.replaceAll(/[\s-]/g, '');
-  if (/^\d{5}(\d{4})?$/.test(digits)) return digits.slice(0, 5);
+  if (/^(?!00000)\d{5}(\d{4})?$/.test(digits)) return digits.slice(0, 5);
   const isShort = /^(\d{3,4}|\d{7,8})$/.test(digits);
   if (!isShort || state === null || !ZERO_STATES.includes(state))
     return remarks.say('has a malformed zip');
@@ -328,96 +379,24 @@ function placeAt(
   return isInRange && !isZero ? { latitude, longitude } : undefined;
 }
 
-const MEMBERS = {
-  discovery: 'discoveryUrl',
-  query: 'queryUrl',
-  retrieve: 'retrieveUrl',
-  fhir: 'fhirUrl',
-} as const satisfies Record<Transaction, keyof DirectoryEntry>;
-
-function addressesOf(
-  endpoints: readonly LenientObject[],
-  remarks: Remarks,
-): Pick<DirectoryEntry, (typeof MEMBERS)[Transaction]> {
-  const found: Pick<DirectoryEntry, (typeof MEMBERS)[Transaction]> = {
-    discoveryUrl: null,
-    queryUrl: null,
-    retrieveUrl: null,
-    fhirUrl: null,
-  };
-  for (const endpoint of endpoints) {
-    const transaction = transactionOf(endpoint);
-    if (transaction === undefined || !isInUse(endpoint)) continue;
-    const member = MEMBERS[transaction];
-    const address = addressIn(endpoint, remarks);
-    if (found[member] === null) found[member] = address;
-    else if (address !== null && address !== found[member])
-      remarks.say(
-        'has several endpoints for one transaction: the first is taken',
-      );
-  }
-  return found;
-}
-
-const isInUse = ({ status }: LenientObject): boolean =>
-  !['off', 'error', 'suspended', 'entered-in-error'].includes(
-    lenientText(status) ?? 'active',
-  );
-
-/** What codes and names of endpoints say, in the order in which they are read. */
-const TRANSACTIONS: readonly (readonly [RegExp, Transaction])[] = [
-  [/ITI-?55|XCPD|patient discovery/i, 'discovery'],
-  [/ITI-?39|XCA.?retrieve|retrieve documents/i, 'retrieve'],
-  [/ITI-?38|XCA.?query|query for documents|document query/i, 'query'],
-  [/FHIR/i, 'fhir'],
-];
-
-function transactionOf(endpoint: LenientObject): Transaction | undefined {
-  const codes = extensionsNamed(endpoint, 'transaction').flatMap((each) =>
-    codesOfConcepts([each.valueCodeableConcept, each.valueCoding]),
-  );
-  // Where no code says it, the kind of connection and the name do.
-  const words =
-    codes.length > 0
-      ? codes
-      : [
-          ...codesOfConcepts(endpoint.connectionType),
-          lenientText(endpoint.name) ?? '',
-        ];
-  const said = words.join(' ');
-  return TRANSACTIONS.find(([pattern]) => pattern.test(said))?.[1];
-}
-
-function addressIn(
-  { address }: LenientObject,
-  remarks: Remarks,
-): string | null {
-  const text = lenientText(address);
-  const isUrl =
-    text !== undefined &&
-    text.length <= URL_LENGTH_MAX &&
-    URL.canParse(text) &&
-    /^https?:\/\//i.test(text);
-  return isUrl ? text : remarks.say('has an endpoint without a usable address');
-}
-
-function readPart(resource: LenientObject): ReadItem {
+function readPart(
+  resource: LenientObject,
+  { at, entryAddress }: ReadContext,
+): ReadItem {
   const remarks = new Remarks();
-  const id = lenientText(resource.id);
+  const id = lenientText(resource.id) ?? entryAddress;
   if (id === undefined || id.length > ID_LENGTH_MAX)
     return { kind: 'refused', reason: 'has no id' };
-  const transaction = transactionOf(resource);
   const isEndpoint = resource.resourceType === 'Endpoint';
+  const asked = isEndpoint
+    ? readEndpoint(resource, at, remarks)
+    : { transaction: null, address: null };
   return {
     kind: 'part',
     part: {
       id: `${String(resource.resourceType)}/${id}`,
       entryId: referencedId(resource.managingOrganization) ?? null,
-      transaction: (isEndpoint ? transaction : undefined) ?? null,
-      address:
-        isEndpoint && transaction !== undefined && isInUse(resource)
-          ? addressIn(resource, remarks)
-          : null,
+      ...asked,
       ...(isEndpoint ? NOWHERE : positionOf(resource, remarks)),
     },
     remarks: remarks.list,
