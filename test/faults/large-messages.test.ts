@@ -1,8 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect } from 'vitest';
 import {
@@ -11,97 +9,38 @@ import {
   type Envelope,
   newMessageId,
   plainMessage,
-  readCredentials,
   readEnvelope,
   readSubmission,
   SUBMISSION_ACTIONS,
   submittedContentFaults,
   writeEnvelope,
 } from '#ihe';
-import { membershipSettingsSchema } from '../../src/exchange/delivery/responding-gateway/membership-settings.ts';
-import { insertMembership } from '../../src/exchange/delivery/responding-gateway/membership-store.ts';
 import { SUBMISSION_CODES } from '../../src/exchange/messaging/messages/xdr/codes.ts';
-import {
-  createStore,
-  type Store,
-} from '../../src/exchange/platform/database/database.ts';
 import { settingsOf } from '../../src/exchange/sources/connections/connection-options.ts';
 import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
 import { sealCredentials } from '../../src/exchange/sources/connections/settings.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { newPerson } from '../support/gateway.ts';
-import { askerAt, STATEMENT, THEIR_HOME } from '../support/network-members.ts';
+import { THEIR_HOME } from '../support/network-members.ts';
 import {
   callGateway,
   type StackAccount,
   type TestStack,
 } from '../support/stack.ts';
-import { FAULT_TEST, test as withStack } from './fault-stack.ts';
+import { FAULT_TEST } from './fault-stack.ts';
 import { killPart } from './kill/kill-part.ts';
+import {
+  addPatient,
+  eventsOf,
+  killWorkers,
+  type Site,
+  test,
+} from './network-site.ts';
 
 const FACILITY = '2.16.840.1.113883.3.9621.5.1';
 /** The most that the attachments of a message may have. */
 const LARGE = randomBytes(20_000_000);
 const WAIT = { timeout: 600_000, interval: 500 };
-
-interface Site {
-  account: StackAccount;
-  store: Store;
-  /** Sends to the account as another member of its network. */
-  send(submission: ReturnType<typeof submissionOf>): Promise<string>;
-}
-
-const test = withStack.extend<{ site: Site }>({
-  site: async ({ stack }, use) => {
-    const account = await stack.addAccount();
-    const { databaseUrl, network } = stack.connection;
-    const store = createStore({ databaseUrl, poolMax: 2 });
-    const member = await filesIn(network?.member ?? '');
-    const id = uuidv7();
-    await store.asSystem((tx) =>
-      insertMembership(tx, {
-        id,
-        accountId: account.accountId,
-        name: 'Network',
-        trusted: member.authority,
-        enabled: true,
-        settings: membershipSettingsSchema.parse({
-          homeCommunity: '2.999.1',
-          organizationName: 'Our clinic',
-          purposes: ['2.16.840.1.113883.3.18.7.1|TREATMENT'],
-          communities: [{ homeCommunity: THEIR_HOME }],
-        }),
-      }),
-    );
-    const address = new URL(`/ihe/${id}`, network?.address).href;
-    const asker = askerAt(
-      address,
-      { ...member, credentials: readCredentials(member) },
-      member.authority,
-      STATEMENT,
-    );
-    await use({
-      account,
-      store,
-      send: ({ submission, attachments }) =>
-        asker.submit(submission, attachments).then(
-          ({ outcome }) => outcome,
-          () => 'no answer',
-        ),
-    });
-    await asker.client.close();
-    await store.close();
-  },
-});
-
-async function filesIn(folder: string) {
-  const [certificate = '', privateKey = '', authority = ''] = await Promise.all(
-    ['tls.crt', 'tls.key', 'ca.crt'].map((name) =>
-      readFile(join(folder, name), 'utf8'),
-    ),
-  );
-  return { certificate, privateKey, authority };
-}
 
 type Person = ReturnType<typeof newPerson>;
 
@@ -158,21 +97,6 @@ const sha1 = (bytes: Uint8Array) =>
 const sha256 = (bytes: Uint8Array) =>
   createHash('sha256').update(bytes).digest('hex');
 
-async function addPatient(
-  stack: TestStack,
-  account: StackAccount,
-  person: Person,
-): Promise<string> {
-  const created = await callGateway(
-    stack.connection,
-    account,
-    'POST',
-    `patient?facilityId=${account.facilityId}`,
-    { body: person },
-  );
-  return created.body.id;
-}
-
 /** What is stored of the account's inbound messages, blobs checked. */
 const inboundOf = (stack: TestStack, { accountId }: StackAccount) =>
   stack.rows<{ id: string; documents: { id: string; sha256: string }[] }>(
@@ -181,16 +105,6 @@ const inboundOf = (stack: TestStack, { accountId }: StackAccount) =>
      from message where account_id = $1 and direction = 'inbound'`,
     [accountId],
   );
-
-const eventsOf = (
-  stack: TestStack,
-  { accountId }: StackAccount,
-  type: string,
-) =>
-  stack.rows('select id from event where account_id = $1 and type = $2', [
-    accountId,
-    type,
-  ]);
 
 /** Where a test interferes with a recipient: once each. */
 interface Moments {
@@ -280,6 +194,16 @@ function contentOf(envelope: Envelope): { uniqueId: string; bytes: Buffer } {
   return { uniqueId: set.uniqueId, bytes };
 }
 
+/** Sends to the account as another member of its network. */
+const sendTo = (
+  { asker }: Site,
+  { submission, attachments }: ReturnType<typeof submissionOf>,
+): Promise<string> =>
+  asker.submit(submission, attachments).then(
+    ({ outcome }) => outcome,
+    () => 'no answer',
+  );
+
 describe('a message of 20 MB', FAULT_TEST, () => {
   test('by XDR in is there once, whole, however often the gateway was killed in it', async ({
     stack,
@@ -292,14 +216,14 @@ describe('a message of 20 MB', FAULT_TEST, () => {
     const outcomes: string[] = [];
     // From the handshake to the answer it takes a second or so.
     for (const afterMs of [150, 400, 800, 1_600]) {
-      const sending = site.send(message);
+      const sending = sendTo(site, message);
       await new Promise((resolve) => setTimeout(resolve, afterMs));
       await killPart(stack, 'gateway');
       outcomes.push(await sending);
     }
     await expect
       .poll(async () => {
-        outcomes.push(await site.send(message));
+        outcomes.push(await sendTo(site, message));
         return outcomes.at(-1);
       }, WAIT)
       .toBe('accepted');
@@ -324,16 +248,12 @@ describe('a message of 20 MB', FAULT_TEST, () => {
     const person = newPerson();
     const patientId = await addPatient(stack, account, person);
     await expect
-      .poll(() => site.send(submissionOf(person)), WAIT)
+      .poll(() => sendTo(site, submissionOf(person)), WAIT)
       .toBe('accepted');
     const [inbound] = await inboundOf(stack, account);
-    const killWorkers = async () => {
-      await killPart(stack, 'worker');
-      await killPart(stack, 'worker-background');
-    };
     const recipient = await startRecipient({
-      midway: killWorkers,
-      taken: killWorkers,
+      midway: () => killWorkers(stack),
+      taken: () => killWorkers(stack),
     });
     await connect(stack, site, recipient.url);
 

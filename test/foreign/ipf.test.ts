@@ -38,6 +38,8 @@ import {
   type XmlFragment,
   xml,
 } from '#ihe';
+import { openPackage } from '../../src/exchange/messaging/messages/direct/open-package.ts';
+import { packageOfMessage } from '../../src/exchange/messaging/messages/direct/package-of-message.ts';
 import type { StoredMessage } from '../../src/exchange/messaging/messages/message-store.ts';
 import { submissionOfMessage } from '../../src/exchange/messaging/messages/xdr/submission-of-message.ts';
 import type {
@@ -379,6 +381,82 @@ describe.skipIf(missing !== undefined)('IPF', () => {
         ],
       },
     ]);
+  });
+
+  test('it takes a package of documents (XDM) that we write, and reads of it what was sent', async () => {
+    const destination = 'dr.jones@direct.ipf.example';
+    const { content } = await packageOfMessage(
+      { ...MESSAGE, destination },
+      { ...ZOE, id: 'p1' },
+      [FILE],
+      'records@direct.ours.example',
+    );
+
+    const read = await ipf.ask('read-package', {}, content.toString('base64'));
+
+    expect(JSON.parse(read)).toEqual({
+      names: [
+        'INDEX.HTM',
+        'README.TXT',
+        'IHE_XDM/SUBSET01/METADATA.XML',
+        'IHE_XDM/SUBSET01/DOC00001.PDF',
+      ],
+      title: 'Referral',
+      address: destination,
+      documents: [
+        {
+          mimeType: 'application/pdf',
+          size: FILE.content.length,
+          hash: hashOf('sha1', FILE.content),
+          sha1: hashOf('sha1', FILE.content),
+          family: 'Núñez',
+        },
+      ],
+    });
+  });
+
+  test('we read a package of documents (XDM) that it writes, with two megabytes and whom they are about', async () => {
+    const text = 'See „Übergabe“.';
+    const written = await ipf.ask(
+      'write-package',
+      {
+        recipient: '2.999.10.77',
+        uniqueId: '2.999.20.1',
+        given: 'Zoë',
+        family: 'Núñez',
+        birth: '19851210',
+        zip: '02118',
+      },
+      text,
+    );
+
+    const opened = await openPackage({
+      attachments: [
+        {
+          fileName: 'ipf.zip',
+          contentType: 'application/zip',
+          content: Buffer.from(written, 'base64'),
+        },
+      ],
+    });
+
+    expect(opened).toMatchObject({
+      subject: 'Befund & „Überweisung“ 2.999.20.1',
+      body: 'Bitte sehen',
+      patients: [
+        {
+          name: [{ family: 'Núñez', given: ['Zoë'] }],
+          birthDate: '1985-12-10',
+          gender: 'female',
+        },
+      ],
+    });
+    if (opened === undefined || 'refusal' in opened)
+      throw new Error('IPF’s package was not taken');
+    const [first, second, ...others] = opened.attachments;
+    expect(first?.content.toString()).toBe(text);
+    expect(second?.content).toHaveLength(2 * 1024 * 1024);
+    expect(others).toEqual([]);
   });
 
   test('it refuses an answer to another message, and so do we', async () => {

@@ -9,17 +9,25 @@ import static org.openehealth.ipf.platform.camel.ihe.xds.XdsCamelValidators.iti4
 
 import jakarta.activation.DataHandler;
 import jakarta.mail.util.ByteArrayDataSource;
+import jakarta.xml.bind.JAXBContext;
+import jakarta.xml.bind.JAXBElement;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.StringReader;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipInputStream;
+import java.util.zip.ZipOutputStream;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.transform.OutputKeys;
 import javax.xml.transform.TransformerFactory;
@@ -28,6 +36,7 @@ import javax.xml.transform.stream.StreamResult;
 import org.apache.camel.ProducerTemplate;
 import org.apache.camel.builder.RouteBuilder;
 import org.openehealth.ipf.commons.audit.AuditContext;
+import org.openehealth.ipf.commons.ihe.xds.core.ebxml.ebxml30.ProvideAndRegisterDocumentSetRequestType;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.Address;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.Association;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.AssociationLabel;
@@ -60,6 +69,8 @@ import org.openehealth.ipf.commons.ihe.xds.core.responses.RetrievedDocument;
 import org.openehealth.ipf.commons.ihe.xds.core.responses.RetrievedDocumentSet;
 import org.openehealth.ipf.commons.ihe.xds.core.responses.Severity;
 import org.openehealth.ipf.commons.ihe.xds.core.responses.Status;
+import org.openehealth.ipf.commons.ihe.xds.core.stub.ebrs30.lcm.SubmitObjectsRequest;
+import org.openehealth.ipf.commons.ihe.xds.core.stub.ebrs30.rim.ExtrinsicObjectType;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.context.event.ApplicationReadyEvent;
@@ -162,6 +173,12 @@ public class IpfGateway {
             .process(iti41RequestValidator())
             .toD("xds-iti41://${header.to}")
             .process(iti41ResponseValidator());
+        from("direct:read-package")
+            .process(iti41RequestValidator())
+            .convertBodyTo(ProvideAndRegisterDocumentSet.class);
+        from("direct:write-package")
+            .process(iti41RequestValidator())
+            .convertBodyTo(ProvideAndRegisterDocumentSetRequestType.class);
       }
     };
   }
@@ -169,6 +186,17 @@ public class IpfGateway {
   private static final List<Map<String, Object>> SUBMISSIONS = new ArrayList<>();
 
   private static Response taken(ProvideAndRegisterDocumentSet request) throws Exception {
+    var recipient = request.getSubmissionSet().getIntendedRecipients().get(0);
+    SUBMISSIONS.add(Map.of(
+        "title", request.getSubmissionSet().getTitle().getValue(),
+        "organization", recipient.getOrganization().getIdNumber(),
+        "npi", recipient.getPerson().getId().getId(),
+        "documents", documentsOf(request)));
+    return new Response(Status.SUCCESS);
+  }
+
+  private static List<Map<String, Object>> documentsOf(ProvideAndRegisterDocumentSet request)
+      throws Exception {
     List<Map<String, Object>> documents = new ArrayList<>();
     for (var document : request.getDocuments()) {
       DocumentEntry entry = document.getDocumentEntry();
@@ -180,13 +208,7 @@ public class IpfGateway {
           "sha1", sha("SHA-1", bytes),
           "family", entry.getSourcePatientInfo().getNames().next().getFamilyName()));
     }
-    var recipient = request.getSubmissionSet().getIntendedRecipients().get(0);
-    SUBMISSIONS.add(Map.of(
-        "title", request.getSubmissionSet().getTitle().getValue(),
-        "organization", recipient.getOrganization().getIdNumber(),
-        "npi", recipient.getPerson().getId().getId(),
-        "documents", documents));
-    return new Response(Status.SUCCESS);
+    return documents;
   }
 
   @PostMapping("/ask/submissions")
@@ -261,6 +283,93 @@ public class IpfGateway {
       @RequestParam("birth") String birth,
       @RequestParam("zip") String zip,
       @RequestBody String text) {
+    ProvideAndRegisterDocumentSet request =
+        submission(recipient, target, uniqueId, given, family, birth, zip, text);
+    return answer(producer.requestBodyAndHeader("direct:iti41", request, "to", to, Response.class));
+  }
+
+  /** The same submission as a package of documents (XDM), in base64. */
+  @PostMapping("/ask/write-package")
+  public String writePackage(
+      @RequestParam("recipient") String recipient,
+      @RequestParam("uniqueId") String uniqueId,
+      @RequestParam("given") String given,
+      @RequestParam("family") String family,
+      @RequestParam("birth") String birth,
+      @RequestParam("zip") String zip,
+      @RequestBody String text) throws Exception {
+    ProvideAndRegisterDocumentSet request =
+        submission(recipient, null, uniqueId, given, family, birth, zip, text);
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ZipOutputStream zipped = new ZipOutputStream(bytes)) {
+      for (var document : request.getDocuments()) {
+        String name = "DOC" + (request.getDocuments().indexOf(document) + 1) + ".TXT";
+        document.getDocumentEntry().setUri(name);
+        put(zipped, SET + name, document.getContent(DataHandler.class).getInputStream().readAllBytes());
+      }
+      var type = producer.requestBody(
+          "direct:write-package", request, ProvideAndRegisterDocumentSetRequestType.class);
+      ByteArrayOutputStream metadata = new ByteArrayOutputStream();
+      submitContext().createMarshaller().marshal(type.getSubmitObjectsRequest(), metadata);
+      put(zipped, SET + "METADATA.XML", metadata.toByteArray());
+      put(zipped, "INDEX.HTM", "<html></html>".getBytes(StandardCharsets.UTF_8));
+      put(zipped, "README.TXT", "IPF".getBytes(StandardCharsets.UTF_8));
+    }
+    return Base64.getEncoder().encodeToString(bytes.toByteArray());
+  }
+
+  /** Reads a package of documents (XDM), in base64, as its validator takes it. */
+  @PostMapping("/ask/read-package")
+  public Map<String, Object> readPackage(@RequestBody String base64) throws Exception {
+    Map<String, byte[]> files = new LinkedHashMap<>();
+    byte[] bytes = Base64.getDecoder().decode(base64);
+    try (ZipInputStream zipped = new ZipInputStream(new ByteArrayInputStream(bytes))) {
+      for (ZipEntry each = zipped.getNextEntry(); each != null; each = zipped.getNextEntry())
+        files.put(each.getName(), zipped.readAllBytes());
+    }
+    var type = new ProvideAndRegisterDocumentSetRequestType();
+    type.setSubmitObjectsRequest((SubmitObjectsRequest) submitContext().createUnmarshaller()
+        .unmarshal(new ByteArrayInputStream(files.get(SET + "METADATA.XML"))));
+    for (JAXBElement<?> each : type.getSubmitObjectsRequest().getRegistryObjectList().getIdentifiable()) {
+      if (!(each.getValue() instanceof ExtrinsicObjectType object)) continue;
+      String uri = object.getSlot().stream()
+          .filter(slot -> "URI".equals(slot.getName()))
+          .findFirst().orElseThrow().getValueList().getValue().get(0);
+      var document = new ProvideAndRegisterDocumentSetRequestType.Document();
+      document.setId(object.getId());
+      document.setValue(new DataHandler(
+          new ByteArrayDataSource(files.get(SET + uri), object.getMimeType())));
+      type.getDocument().add(document);
+    }
+    var request = producer.requestBody("direct:read-package", type, ProvideAndRegisterDocumentSet.class);
+    return Map.of(
+        "names", List.copyOf(files.keySet()),
+        "title", request.getSubmissionSet().getTitle().getValue(),
+        "address", request.getSubmissionSet().getIntendedRecipients().get(0).getTelecom().getEmail(),
+        "documents", documentsOf(request));
+  }
+
+  private static final String SET = "IHE_XDM/SUBSET01/";
+
+  private static JAXBContext submitContext() throws Exception {
+    return JAXBContext.newInstance(SubmitObjectsRequest.class);
+  }
+
+  private static void put(ZipOutputStream zipped, String name, byte[] bytes) throws Exception {
+    zipped.putNextEntry(new ZipEntry(name));
+    zipped.write(bytes);
+    zipped.closeEntry();
+  }
+
+  private static ProvideAndRegisterDocumentSet submission(
+      String recipient,
+      String target,
+      String uniqueId,
+      String given,
+      String family,
+      String birth,
+      String zip,
+      String text) {
     AssigningAuthority authority = new AssigningAuthority(AUTHORITY);
     Identifiable patient = new Identifiable(PATIENT, authority);
     SubmissionSet set = new SubmissionSet();
@@ -303,7 +412,7 @@ public class IpfGateway {
       association.setLabel(AssociationLabel.ORIGINAL);
       request.getAssociations().add(association);
     }
-    return answer(producer.requestBodyAndHeader("direct:iti41", request, "to", to, Response.class));
+    return request;
   }
 
   /** Why it refuses an answer. */
