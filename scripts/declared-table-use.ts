@@ -135,6 +135,7 @@ export const DECLARED_TABLE_USE = {
   },
   records: {
     'messaging/notifications': ['recorded_subject'],
+    'people/patients': ['patient'],
     'queries/network-query': [
       'network_query',
       'network_query_attempt',

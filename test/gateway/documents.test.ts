@@ -367,11 +367,12 @@ describe('E14', () => {
     await gateway.store.asAccount(account.accountId, async (tx) => {
       await sql`with gone as (delete from patient_resource where patient_id = ${patientId} and source_id = 'back-1' returning *)
         insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
-          revision, collected_at, reason, query_id, attempt)
-        select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+          pack, place, revision, collected_at, reason, query_id, attempt)
+        select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, pack, place, revision,
           collected_at, 'moved', ${uuidv7()}::uuid, 1 from gone`.execute(tx.db);
-      await sql`update patient_resource set content = content || '{"docStatus":"entered-in-error"}'
-        where patient_id = ${patientId} and source_id = 'back-2'`.execute(
+      await sql`update patient_resource r set content = d.content || '{"docStatus":"entered-in-error"}', pack = null, place = null
+        from delivered_resource d where d.patient_id = ${patientId} and d.source_id = 'back-2'
+          and r.patient_id = d.patient_id and r.source_id = d.source_id`.execute(
         tx.db,
       );
     });

@@ -1327,7 +1327,7 @@ describe('what was collected', () => {
             resource,
           ]);
           return tx.db
-            .selectFrom('patient_resource')
+            .selectFrom('delivered_resource')
             .select('content')
             .where('patient_id', '=', patientId)
             .execute();

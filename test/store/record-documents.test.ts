@@ -97,15 +97,16 @@ const test = queryTest.extend(
         await sql`update document_conversion set rules = 0 where patient_id = ${patientId}`.execute(
           tx.db,
         );
-        await sql`update patient_resource set sha256 = '\\x00', content = content || '{"status":"completed"}'
-        where patient_id = ${patientId} and converted_from is not null`.execute(
+        await sql`update patient_resource r set sha256 = '\\x00', content = d.content || '{"status":"completed"}', pack = null, place = null
+        from delivered_resource d where d.patient_id = ${patientId} and d.converted_from is not null
+          and (r.patient_id, r.source, r.resource_type, r.source_id) = (d.patient_id, d.source, d.resource_type, d.source_id)`.execute(
           tx.db,
         );
         await sql`insert into patient_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256,
           content, converted_from)
         select account_id, patient_id, source, resource_type, 'invented', document_id, '\\x01',
           jsonb_set(content, '{code,coding,0,code}', '"666"'), converted_from
-        from patient_resource where patient_id = ${patientId} and converted_from is not null limit 1`.execute(
+        from delivered_resource where patient_id = ${patientId} and converted_from is not null limit 1`.execute(
           tx.db,
         );
       });

@@ -90,9 +90,12 @@ const test = queryTest.extend(
             'source_id',
             'reason',
             'query_id',
-            'content',
             'collected_at',
             'retired_at',
+            sql<object>`case when pack is null then content else content_in((select contents from resource_pack p
+              where p.patient_id = retired_resource.patient_id and p.pack = retired_resource.pack), place) end`.as(
+              'content',
+            ),
           ])
           .where('patient_id', '=', patientId)
           .orderBy('retired_at')

@@ -106,6 +106,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'record_origin',
     'record_resource',
     'record_split',
+    'record_to_pack',
     'recorded_subject',
     'resource_pack',
     'retired_resource',
@@ -139,6 +140,12 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   acknowledged_finding: OF_SERVICE,
   refused_payload: OF_SERVICE,
   process_clock: OF_SERVICE,
+  packing: {
+    exchange_app: 'S',
+    exchange_system: 'SIU',
+    exchange_admin: 'SIU',
+    exchange_backup: 'S',
+  },
   reconcile_state: OF_SERVICE,
   ...each(
     {

@@ -11,6 +11,7 @@ const COPIED: Record<string, Record<string, string>> = {
     patient_id: copyOf('t.patient_id'),
     file_name: `n || '-' || t.file_name`,
   },
+  resource_pack: { patient_id: copyOf('t.patient_id') },
   patient_at_source: { patient_id: copyOf('t.patient_id') },
   patient_resource: {
     patient_id: copyOf('t.patient_id'),
@@ -67,10 +68,16 @@ export async function copyPatients(
     const changed = Object.entries(columns).map(
       ([name, value]) => `'${name}', ${value}`,
     );
+    const written = await rows<{ names: string }>(
+      `select string_agg(quote_ident(column_name), ', ') as names from information_schema.columns
+       where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'`,
+      [table],
+    );
+    const names = written[0]?.names;
     await rows(
-      `insert into ${table} select copy.* from ${table} t, generate_series($3::int, $4::int) n,
+      `insert into ${table} (${names}) select ${names} from (select copy.* from ${table} t, generate_series($3::int, $4::int) n,
          lateral jsonb_populate_record(t, jsonb_build_object('account_id', $2::text, ${changed.join(', ')})) copy
-       where t.account_id = $1`,
+       where t.account_id = $1) as copies`,
       [from, to, first, first + times - 1],
     );
   }

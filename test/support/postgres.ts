@@ -26,6 +26,23 @@ const FAST_SETTINGS = {
   shared_buffers: '128MB',
 };
 
+/**
+ * With PACK_AT_ONCE=1 in the environment, each content is in a pack as soon as it
+ * is written: the same tests, of packed records.
+ */
+const PACK_AT_ONCE = `
+  CREATE FUNCTION pack_at_once() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF pg_trigger_depth() = 1 THEN
+      PERFORM pack_record(patient_id, 10000) FROM (SELECT DISTINCT patient_id FROM written) AS each;
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER written_is_packed AFTER INSERT ON patient_resource REFERENCING NEW TABLE AS written
+    FOR EACH STATEMENT EXECUTE FUNCTION pack_at_once();
+  CREATE TRIGGER written_over_is_packed AFTER UPDATE ON patient_resource REFERENCING NEW TABLE AS written
+    FOR EACH STATEMENT EXECUTE FUNCTION pack_at_once()`;
+
 export interface TestPostgres extends RunningPart {
   /** Superuser address of the maintenance database. */
   readonly adminUrl: string;
@@ -46,6 +63,8 @@ export async function startTestPostgres(
       databaseUrl: withDatabase(adminUrl, TEMPLATE),
     });
     await store.migrate().finally(() => store.close());
+    if (process.env.PACK_AT_ONCE === '1')
+      await runSql(withDatabase(adminUrl, TEMPLATE), PACK_AT_ONCE);
     return {
       adminUrl,
       pid: server.pid,

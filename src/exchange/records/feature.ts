@@ -13,17 +13,22 @@ import {
   addSignedLinkRoute,
   auditLink,
 } from '../platform/http/signed-link-route.ts';
+import type { Platform } from '../platform/platform.ts';
 import type { Arrivals } from './arrivals/arrivals.ts';
+import { packingRecovery } from './packing/packing.ts';
 import { consolidatedBundle } from './reading/read-consolidated.ts';
 import type { RecordKeeper } from './record-keeper.ts';
 
 /**
- * A patient's consolidated record, the link to it that webhooks carry, and the
- * merging of what arrives.
+ * A patient's consolidated record, the link to it that webhooks carry, the
+ * merging of what arrives, and the packing of records at rest.
  */
 export const recordsFeature = {
-  open: ({ arrivals }: { arrivals: Arrivals }): OpenFeature => ({
-    recoveries: [arrivals.recovery],
+  open: ({
+    arrivals,
+    store,
+  }: { arrivals: Arrivals } & Pick<Platform, 'store'>): OpenFeature => ({
+    recoveries: [arrivals.recovery, packingRecovery(store)],
     drain: arrivals.drain,
   }),
   routes: ({ open }: GatewayScopes, deps: DepsOf<typeof addLinkRoutes>) =>

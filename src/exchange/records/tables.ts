@@ -89,6 +89,8 @@ declare module '../platform/database/schema.ts' {
     };
     /** Read and written by SQL only. */
     resource_pack: object;
+    packing: object;
+    record_to_pack: object;
     patient_at_source: {
       account_id: string;
       patient_id: string;

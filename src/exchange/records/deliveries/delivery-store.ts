@@ -189,14 +189,6 @@ export async function upsertResources(
   }).execute(tx.db.later);
 }
 
-/** Throws rather than read a record without what a delivery states. */
-export function requireContents(
-  deliveries: readonly { content: object | null }[],
-): void {
-  if (deliveries.some(({ content }) => content === null))
-    throw new Error('The content of a delivery is not where its row says');
-}
-
 /**
  * Removes NUL characters and unpaired surrogates, which jsonb cannot store.
  * (JSON.stringify escapes surrogates only when they are unpaired.)

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { meaningOf } from '#record-summary/fhir';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { readSourcePatientIds } from '../deliveries/delivery-store.ts';
+import { noteToPack } from '../packing/packing-store.ts';
 import {
   type Delivery,
   type DeliveryFacts,
@@ -270,7 +271,8 @@ async function writeResourceChanges(
     on conflict (patient_id, resource_id) do update
     set changed_at = excluded.changed_at, gone_at = excluded.gone_at
     returning jsonb_build_object('resourceType', resource_type, 'resourceId', resource_id,
-      'change', case when gone_at is not null then 'delete' when xmax = 0 then 'create' else 'update' end) as change)
+      'change', case when gone_at is not null then 'delete' when xmax = 0 then 'create' else 'update' end) as change),
+    to_pack as (${noteToPack(tx.accountId, patientId)})
     select note_changes(${tx.accountId}, ${patientId}, jsonb_agg(change)) as "isNoted" from written`.execute(
     tx.db,
   );

@@ -9,7 +9,6 @@ import {
   textArray,
   textLists,
 } from '../../platform/database/pg-arrays.ts';
-import { requireContents } from '../deliveries/delivery-store.ts';
 import type { Delivery, DeliveryFacts } from '../rules/delivery-facts.ts';
 
 const PENDING_DELIVERIES = sqlFile('pending-deliveries.sql', import.meta.url);
@@ -111,9 +110,8 @@ export async function readDeliveries(
     )
     select source, resource_type as "resourceType", source_id as "sourceId", encode(sha256, 'hex') as sha256,
       converted_from is not null as "isConverted", is_split as "isSplit",
-      case when d.pack is null then d.content else o.contents -> d.place end as content
+      case when d.pack is null then d.content else content_in(o.contents, d.place) end as content
     from delivery d left join opened o using (pack)`.execute(tx.db);
-  requireContents(rows);
   return rows;
 }
 

@@ -12,8 +12,9 @@ with member as materialized (
 ), opened as materialized (
   select * from opened_packs(:patientId, array(select distinct pack from member where pack is not null))
 ), stated as (
-  select m.*, case when m.pack is null then m.content else o.contents -> m.place end as stated
-  from member m left join opened o using (pack)
+  select m.*, case when m.pack is null then m.content else content_in(o.contents, m.place) end as stated
+  -- `offset 0`: taken out of its pack here, so that no pack is sorted with each row.
+  from member m left join opened o using (pack) offset 0
 )
 select * from (
   select resource_id as "resourceId", source, source_id as "sourceId", d.file_name as "fileName",

@@ -7,10 +7,7 @@ import {
 } from '../../platform/database/database.ts';
 import { sqlFile, uuidArray } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
-import {
-  replacedDocuments,
-  requireContents,
-} from '../deliveries/delivery-store.ts';
+import { replacedDocuments } from '../deliveries/delivery-store.ts';
 import type { ProvenanceOrigin } from '../rules/provenance.ts';
 
 const READ_MEMBERS = sqlFile('read-members.sql', import.meta.url);
@@ -167,7 +164,6 @@ export async function readMembers(
     storedAsTextMax: STORED_AS_TEXT_MAX,
     most: READ_BYTES_MAX,
   }).execute(tx.db);
-  requireContents(rows);
   const last = rows.find(({ through }) => through >= READ_BYTES_MAX);
   const bytes = rows.reduce((most, { through }) => Math.max(most, through), 0);
   return { members: rows, read: last?.place ?? resourceIds.length, bytes };

@@ -8,6 +8,7 @@ import {
 } from '../audit.ts';
 import { copyBlobsCommand, verifyBlobsCommand } from '../blobs.ts';
 import { disclosuresCommand } from '../disclosures.ts';
+import { packsStatusCommand, setPacksCommand } from '../packs.ts';
 import {
   liftHoldCommand,
   listHoldsCommand,
@@ -23,7 +24,7 @@ import {
   withStatement,
 } from './shared-options.ts';
 
-/** Legal holds, disclosures, retention, audit and blobs. */
+/** Legal holds, disclosures, retention, packs, audit and blobs. */
 export function addAdminRecordCommands(
   program: Command,
   run: RunAdmin,
@@ -91,6 +92,26 @@ export function addAdminRecordCommands(
     .description('Apply the rules now; workers do it once a day')
     .option('--dry-run', 'only show what would be removed')
     .action(run(runRetentionCommand));
+
+  const packs = program
+    .command('packs')
+    .description('Contents of records, compressed together');
+
+  withAdminOptions(packs.command('status'))
+    .description('Show what is done with packs, and how far it is')
+    .action(run(packsStatusCommand));
+
+  withStatement(withAdminOptions(packs.command('on')))
+    .description('Pack records at rest, once every process is of this build')
+    .action(run(setPacksCommand('pack')));
+
+  withStatement(withAdminOptions(packs.command('off')))
+    .description('Pack no further records')
+    .action(run(setPacksCommand('off')));
+
+  withStatement(withAdminOptions(packs.command('undo')))
+    .description('Take all records out of packs again')
+    .action(run(setPacksCommand('unpack')));
 
   const audit = program
     .command('audit')
