@@ -135,6 +135,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'directory_remark',
   ]),
   trust_bundle: OF_SERVICE,
+  revocation_fault: OF_SERVICE,
   directory_entry: { ...OF_SERVICE, exchange_app: 'S' },
   reconcile_pause: OF_SERVICE,
   acknowledged_finding: OF_SERVICE,

@@ -63,6 +63,11 @@ export {
 export { type OpenedMail, openMail } from './smime/open-mail.ts';
 export { type OuterHeaders, protectMail } from './smime/protect-mail.ts';
 export {
+  type RevocationList,
+  readRevocationList,
+  revocationAddressesOf,
+} from './smime/revocation.ts';
+export {
   chainToAnchor,
   isMeantFor,
   isTrusted,

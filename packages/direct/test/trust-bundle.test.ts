@@ -58,6 +58,18 @@ test.each(['bundle.p7m', 'bundle.ber'])(
   },
 );
 
+test('a bundle of many certificates is read whole', async () => {
+  writeFileSync(
+    join(authority.folder, 'many.pem'),
+    `${authority.anchor}`.repeat(400),
+  );
+  openssl('crl2pkcs7 -nocrl -certfile many.pem -outform DER -out many.p7b');
+
+  const { certificates } = await readTrustBundle(file('many.p7b'));
+
+  expect(certificates).toHaveLength(400);
+});
+
 test('a certificate that cannot be read takes no other with it', async () => {
   const bundle = file('bundle.p7b');
   // The version of the first certificate becomes a number that none has.

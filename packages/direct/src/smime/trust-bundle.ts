@@ -91,9 +91,12 @@ function signedDataOf(der: Uint8Array): BaseBlock[] {
   return childrenOf(signedData);
 }
 
+/** Of some thousand certificates; the library stops at a hundred by itself. */
+const NODES_MAX = 500_000;
+
 function blockOf(der: Uint8Array): BaseBlock | undefined {
   try {
-    return fromBER(new Uint8Array(der)).result;
+    return fromBER(new Uint8Array(der), { maxNodes: NODES_MAX }).result;
   } catch {
     return undefined;
   }

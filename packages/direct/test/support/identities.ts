@@ -20,6 +20,9 @@ export interface TestAuthority {
    * @param names `email:…` or `DNS:…`
    */
   identity(name: string, names: string): DirectIdentity;
+
+  /** What it has revoked, of the names of identities; in DER. */
+  revocationList(...names: string[]): Buffer;
 }
 
 export function testAuthority(): TestAuthority {
@@ -57,6 +60,26 @@ export function testAuthority(): TestAuthority {
       );
 
       return readIdentity(read(`${name}.pem`), read(`${name}.key`));
+    },
+    revocationList(...names) {
+      const entries = names.map((name) => {
+        const [certificate] = readCertificates(read(`${name}.pem`));
+
+        return `R\t491231000000Z\t260101000000Z\t${certificate?.serialNumber}\tunknown\t/CN=${name}\n`;
+      });
+      writeFileSync(join(folder, 'index.txt'), entries.join(''));
+      writeFileSync(
+        join(folder, 'ca.cnf'),
+        '[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\ndefault_md=sha256\ndefault_crl_days=7\n',
+      );
+      openssl(
+        ...'ca -config ca.cnf -gencrl -cert anchor.pem -keyfile anchor.key -out list.pem'.split(
+          ' ',
+        ),
+      );
+      openssl(...'crl -in list.pem -outform DER -out list.crl'.split(' '));
+
+      return readFileSync(join(folder, 'list.crl'));
     },
   };
 }

@@ -65,6 +65,13 @@ declare module '../../platform/database/schema.ts' {
       checked_at: Date | null;
       changed_at: Instant;
     };
+    /** Revocation lists that could not be read the last time. */
+    revocation_fault: {
+      address: string;
+      fault: string;
+      since: Instant;
+      checked_at: Instant;
+    };
     direct_delivery: {
       message_id: string;
       account_id: string;

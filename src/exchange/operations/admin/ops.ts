@@ -12,6 +12,7 @@ import {
 } from '../../../temporal/task-queues.ts';
 import { readTroubles } from '../../../temporal/troubles.ts';
 import { readMailboxTroubles } from '../../messaging/messages/direct/mailbox-troubles.ts';
+import { readRevocationFaults } from '../../messaging/messages/direct/revocation-fault-store.ts';
 import { readBundleTroubles } from '../../messaging/messages/direct/trust-bundles/bundle-troubles.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import {
@@ -133,6 +134,7 @@ async function readDatabase({ store }: Pick<AdminTarget, 'store'>) {
     gateways: await readOpenAsks(store),
     mailboxes: await readMailboxTroubles(store),
     bundles: await readBundleTroubles(store),
+    revocations: await readRevocationFaults(store),
     acknowledged: await readAcknowledgements(store),
   };
 }

@@ -9,6 +9,7 @@ import { OFF_NOTE } from '../../../shared/monitoring/monitoring-control.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import type { TemporalTroubles } from '../../../temporal/troubles.ts';
 import type { MailboxTrouble } from '../../messaging/messages/direct/mailbox-troubles.ts';
+import type { RevocationFault } from '../../messaging/messages/direct/revocation-fault-store.ts';
 import type { BundleTrouble } from '../../messaging/messages/direct/trust-bundles/bundle-troubles.ts';
 import type { ConnectionWarning } from '../../queries/network-query/newest-warnings.ts';
 import type { WaitingConnection } from '../../queries/network-query/waiting-connections.ts';
@@ -78,6 +79,7 @@ export interface OpsKnowledge {
   waiting?: readonly WaitingConnection[];
   mailboxes?: readonly MailboxTrouble[];
   bundles?: readonly BundleTrouble[];
+  revocations?: readonly RevocationFault[];
 }
 
 /** What needs attention, most urgent first. */
@@ -90,6 +92,7 @@ export function findingsOf({
   waiting = [],
   mailboxes = [],
   bundles = [],
+  revocations = [],
 }: OpsKnowledge): OpsFinding[] {
   const found = [
     ...(report === undefined ? [POSTGRESQL_DOWN] : []),
@@ -117,6 +120,7 @@ export function findingsOf({
       .map(ofWaitingConnection),
     ...mailboxes.flatMap(ofMailbox),
     ...bundles.map(ofBundle),
+    ...revocations.map(ofRevocation),
   ];
   return FINDING_KINDS.flatMap((kind) =>
     found.filter((each) => each.kind === kind),
@@ -485,6 +489,19 @@ const ofBundle = ({
     count: 1,
   };
 };
+
+const ofRevocation = ({
+  address,
+  fault,
+  since: at,
+}: RevocationFault): OpsFinding => ({
+  kind: 'waiting',
+  what: `whether certificates of Direct are revoked is not known, and they are used: ${address}: ${fault}`,
+  since: since(at),
+  by: 'the authority that publishes the list',
+  help: 'compare whether this machine reaches the address; it is asked again with the next message',
+  count: 1,
+});
 
 const WORK_COMMANDS = {
   'bulk-create': 'resume',

@@ -15,6 +15,8 @@ export interface DestinationRules {
    * they are private or plain http.
    */
   trustedOrigins?: readonly string[];
+  /** Takes plain http to public addresses: for what is signed itself. */
+  allowHttp?: boolean;
 }
 
 /**
@@ -48,7 +50,7 @@ export function destinationProblem(
   const onThisMachine = isLoopbackHost(host);
   if (onThisMachine && !rules.allowLoopback)
     return 'must not be an address of this machine';
-  if (url.protocol !== 'https:' && !(onThisMachine && url.protocol === 'http:'))
+  if (!protocolsOf(rules, onThisMachine).includes(url.protocol))
     return 'must be an https URL';
   if (onThisMachine)
     return rules.refusedPorts?.includes(
@@ -64,6 +66,13 @@ export function destinationProblem(
     !host.includes('.') ||
     /\.(local|internal|localdomain|home\.arpa)$/i.test(host);
   return isInternalName ? 'must have a public host name' : undefined;
+}
+
+function protocolsOf(
+  { allowHttp }: DestinationRules,
+  onThisMachine: boolean,
+): string[] {
+  return onThisMachine || allowHttp === true ? ['https:', 'http:'] : ['https:'];
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = {

@@ -1,9 +1,9 @@
 import type { X509Certificate } from 'node:crypto';
 import {
+  chainToAnchor,
   type DnsServer,
   findCertificates,
   isMeantFor,
-  isTrusted,
   type OpenedMail,
   readCertificates,
   speaksFor,
@@ -14,6 +14,7 @@ import {
   guardedLookup,
 } from '../../../platform/outbox/destination-guard.ts';
 import type { Mailbox } from './mailbox-settings.ts';
+import { createRevocation } from './revocation.ts';
 import { anchorsOfBundles } from './trust-bundles/bundle-store.ts';
 
 /** What of a mailbox says whom its account trusts. */
@@ -33,6 +34,7 @@ export function createDirectTrust({
   dnsServers?: readonly DnsServer[];
 }) {
   const lookup = guardedLookup(destinations);
+  const revocation = createRevocation({ store, destinations });
 
   /** Those of the account's file, and of its trust bundles as they are now. */
   async function anchorsOf({
@@ -46,25 +48,29 @@ export function createDirectTrust({
     return [smime?.anchors ?? '', ofBundles].flatMap(readCertificates);
   }
 
-  function chosen(
-    found: X509Certificate[],
+  /** Those of some certificates that may be used for a purpose now. */
+  async function usable(
+    candidates: readonly X509Certificate[],
+    purpose: Parameters<typeof isMeantFor>[1],
     address: string,
+    others: readonly X509Certificate[],
     anchors: readonly X509Certificate[],
-  ): X509Certificate[] {
+  ): Promise<X509Certificate[]> {
     const now = new Date();
+    const found: X509Certificate[] = [];
+    for (const each of candidates) {
+      if (!speaksFor(each, address) || !isMeantFor(each, purpose)) continue;
+      const chain = chainToAnchor(each, others, anchors, now);
+      if (chain && !(await revocation.hasRevoked(chain))) found.push(each);
+    }
 
-    return found.filter(
-      (each) =>
-        speaksFor(each, address) &&
-        isMeantFor(each, 'encrypting') &&
-        isTrusted(each, found, anchors, now),
-    );
+    return found;
   }
 
   return {
     /**
      * The certificates with which mail to an address is encrypted: of the
-     * address or of its domain, valid now, and trusted. Those of the account's
+     * address or of its domain, valid now, trusted, and not revoked. Those of the account's
      * files, so that an operator can decide; without one there, those that the
      * domain publishes.
      *
@@ -77,14 +83,12 @@ export function createDirectTrust({
     ): Promise<X509Certificate[]> {
       const anchors = await anchorsOf(mailbox);
       const filed = readCertificates(mailbox.smime?.recipients ?? '');
-      const inFiles = chosen(filed, address, anchors);
+      const chosen = (found: X509Certificate[]) =>
+        usable(found, 'encrypting', address, found, anchors);
+      const inFiles = await chosen(filed);
       if (inFiles.length > 0) return inFiles;
 
-      return findCertificates(
-        address,
-        async (found) => chosen(found, address, anchors),
-        { lookup, dnsServers, signal },
-      );
+      return findCertificates(address, chosen, { lookup, dnsServers, signal });
     },
 
     /**
@@ -97,14 +101,15 @@ export function createDirectTrust({
       { signers, certificates }: OpenedMail,
     ): Promise<X509Certificate | undefined> {
       const anchors = await anchorsOf(mailbox);
-      const now = new Date();
-
-      return signers.find(
-        (each) =>
-          speaksFor(each, sender) &&
-          isMeantFor(each, 'signing') &&
-          isTrusted(each, certificates, anchors, now),
+      const [signer] = await usable(
+        signers,
+        'signing',
+        sender,
+        certificates,
+        anchors,
       );
+
+      return signer;
     },
   };
 }
