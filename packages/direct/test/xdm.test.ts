@@ -5,6 +5,7 @@ import {
   ZipWriter,
   type ZipWriterAddDataOptions,
 } from '@zip.js/zip.js';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fileOfXdm, readXdm, writeXdm, xdmFileName } from '../src/index.ts';
 
@@ -120,6 +121,33 @@ describe('a package of documents', () => {
     await expect(readXdm(Buffer.from('%PDF'))).resolves.toBeUndefined();
     await expect(readXdm(Buffer.alloc(0))).resolves.toBeUndefined();
   });
+});
+
+test('a package that was changed anywhere gives its own bytes, or none', async () => {
+  const zip = await zipOf([METADATA_ENTRY, [`${SET}/A.TXT`, letter]], {
+    level: 0,
+  });
+  const own = new Map((await readXdm(zip))?.files.map((f) => [f.path, f]));
+  const change = fc.tuple(fc.nat(zip.length - 1), fc.nat(255));
+
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(change, { minLength: 1, maxLength: 3 }),
+      async (changes) => {
+        const changed = Buffer.from(zip);
+        for (const [at, byte] of changes) changed[at] = byte;
+        const xdm = await readXdm(changed).catch((error: unknown) => {
+          expect(error).toMatchObject({ code: 'package' });
+          return undefined;
+        });
+        for (const { path, content } of xdm?.files ?? []) {
+          const before = own.get(path)?.content ?? content;
+          expect(content.equals(before), path).toBe(true);
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
 });
 
 describe('a package is refused, with a reason for its sender,', () => {
