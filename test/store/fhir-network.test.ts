@@ -1,31 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
-import { v7 as uuidv7 } from 'uuid';
 import { afterAll, describe, expect } from 'vitest';
-import { explainChoices } from '../../src/exchange/queries/network-query/fan-out/choice.ts';
-import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
-import { createSourceConnections } from '../../src/exchange/sources/connections/connections.ts';
-import { rememberGateways } from '../../src/exchange/sources/connections/gateway-store.ts';
-import { sealCredentials } from '../../src/exchange/sources/connections/settings.ts';
-import { createSharedTokens } from '../../src/exchange/sources/connections/shared-tokens.ts';
-import { networkSettingsSchema } from '../../src/exchange/sources/connectors/ihe/network-settings.ts';
-import type { PurposeOfUse } from '../../src/exchange/sources/connectors/source-config.ts';
-import { connectionSettingsSchema } from '../../src/exchange/sources/connectors/source-settings.ts';
-import { putDirectory } from '../../src/exchange/sources/directory/directory-store.ts';
-import { loadDirectory } from '../../src/exchange/sources/directory/load-directory.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { ada } from '../support/ada.ts';
 import {
   type Member,
   PURPOSE,
   startFhirNetwork,
 } from '../support/fhir-network.ts';
+import { connectToFhirNetwork } from '../support/fhir-network-member.ts';
 import { queryTest } from '../support/fixtures.ts';
-import { runActivity } from '../support/network-query-environment.ts';
-import { testKeyRing } from '../support/test-keys.ts';
 
 const MEMBERS: Member[] = [
   'knows',
@@ -43,141 +25,15 @@ afterAll(() => network.stop());
 
 /** An account that is connected to the network, with what it asks. */
 const test = queryTest.extend('member', async ({ environment }) => {
-  const { store } = environment;
-  const keyRing = testKeyRing();
-  const auth = await network.ours();
-
-  async function connect(
-    entries: readonly object[],
-    settings: Record<string, unknown> = { privateAddresses: true },
-  ) {
-    const { accountId } = await environment.addAccount({
-      limits: { networkQueriesPerMinute: 100_000 },
-    });
-    const patientId = await environment.addPatient(accountId, {}, ada);
-    const directory = `fhir-${uuidv7().slice(-12)}`;
-    const load = (items: readonly object[]) =>
-      loadEntries(store, directory, items);
-    await load(entries);
-    const id = uuidv7();
-    await store.asSystem((tx) =>
-      insertConnection(tx, {
-        id,
-        accountId,
-        source: 'hie',
-        name: 'TEFCA',
-        baseUrl: `directory:${directory}`,
-        settings: connectionSettingsSchema.parse({
-          network: networkSettingsSchema.parse({
-            speaks: 'fhir',
-            directory,
-            ownHomeCommunity: '2.999.5',
-            discoveryTimeoutSeconds: 20,
-            ...settings,
-          }),
-        }),
-        authKind: 'udap',
-        credentials: sealCredentials(keyRing, id, {
-          auth,
-          tls: { ca: network.community.cert },
-        }),
-        namespace: 'c-00000000~',
-        enabled: true,
-      }),
-    );
-    const connections = createSourceConnections(
-      { store, keyRing },
-      { sharedTokens: createSharedTokens(store, keyRing) },
-    );
-    const activities = environment.activities(
-      {},
-      {
-        connections,
-        sourceHealth: createSourceHealth(store),
-      },
-    );
-    const inTx = <T>(work: Parameters<typeof store.asAccount<T>>[1]) =>
-      store.asAccount(accountId, work);
-    async function newQuery() {
-      const requestId = await environment.addQuery(accountId, patientId, [
-        'hie',
-      ]);
-      const step = {
-        accountId,
-        requestId,
-        run: 0,
-        source: 'hie' as const,
-        attempt: 1,
-      };
-      return {
-        ask: () => runActivity(activities.askSource, step),
-        collect: () => runActivity(activities.collectSource, step),
-        /** Ends every wait, as time would. */
-        elapse: () =>
-          inTx((tx) =>
-            sql`update gateway_ask set next_try_at = now() where query_id = ${requestId} and state = 'open'`.execute(
-              tx.db,
-            ),
-          ),
-        /** Of each member: its state, and why. */
-        states: async () =>
-          Object.fromEntries(
-            (
-              await inTx((tx) =>
-                tx.db
-                  .selectFrom('gateway_ask')
-                  .select(['home_community', 'state', 'reason'])
-                  .where('query_id', '=', requestId)
-                  .execute(),
-              )
-            ).map(({ home_community, state, reason }) => [
-              home_community,
-              reason === null ? state : `${state}: ${reason}`,
-            ]),
-          ),
-        outcome: () => environment.outcome(accountId, requestId),
-      };
-    }
-    const choice = () =>
-      inTx((tx) =>
-        explainChoices(tx, {
-          id: patientId,
-          addresses: ada.addresses,
-          facilityIds: [],
-        }),
-      );
-    /** The connector to a chosen member. */
-    async function connectorFor(purpose: PurposeOfUse) {
-      const [chosen] = (await choice()).flatMap((each) => each.chosen);
-      if (chosen === undefined) throw new Error('no member is chosen');
-      const [gateway] = await inTx((tx) => rememberGateways(tx, id, [chosen]));
-      if (gateway === undefined) throw new Error('it is not remembered');
-      const connectors = await connections.network(accountId, id, purpose);
-      return connectors.connectorOf(gateway);
-    }
-    return { newQuery, load, choice, connectorFor };
-  }
-  return { connect };
+  const credentials = {
+    auth: await network.ours(),
+    tls: { ca: network.community.cert },
+  };
+  return {
+    connect: (entries: readonly object[], settings?: Record<string, unknown>) =>
+      connectToFhirNetwork(environment, credentials, entries, settings),
+  };
 });
-
-const folder = await mkdtemp(join(tmpdir(), 'fhir-network-'));
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-async function loadEntries(
-  store: Parameters<typeof loadDirectory>[0]['store'],
-  directory: string,
-  entries: readonly object[],
-) {
-  const file = join(folder, `${uuidv7()}.ndjson`);
-  await writeFile(file, entries.map((each) => JSON.stringify(each)).join('\n'));
-  await store.asSystem((tx) => putDirectory(tx, directory, {}));
-  return loadDirectory(
-    { store },
-    { directory, loadId: uuidv7() },
-    { address: pathToFileURL(file).href },
-    new AbortController().signal,
-  );
-}
 
 const entries = () => MEMBERS.map((_, index) => network.entry(index));
 
