@@ -12,6 +12,8 @@ const TABLES = [
   'record_origin',
   'record_resource',
   'record_split',
+  'record_to_pack',
+  'resource_pack',
 ];
 const PARTS = 256;
 

@@ -168,6 +168,8 @@ describe('a record', () => {
     await expect(record.read(patientId)).rejects.toThrow(
       'not where its row says',
     );
+    // What is left in packs is said to be left.
+    expect(await record.unpack(patientId)).toBe(null);
   });
 });
 

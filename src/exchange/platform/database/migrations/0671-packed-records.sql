@@ -169,8 +169,8 @@ BEGIN
   RETURN cardinality(places);
 END $$;
 
--- Takes contents of a record out of packs, `rows_max` of them or fewer, with the same regard for others. Null also if others hold what
--- is left.
+-- Takes contents of a record out of packs, `rows_max` of them or fewer, with the same regard for others. Null also if something is
+-- left: others hold it, or its pack is lost.
 CREATE FUNCTION unpack_record(of_patient uuid, rows_max integer) RETURNS integer LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -195,6 +195,9 @@ BEGIN
       WHERE patient_id = of_patient AND pack = ANY (packs) ORDER BY pack LIMIT rows_max FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS moved_retired = ROW_COUNT;
   DELETE FROM resource_pack p WHERE patient_id = of_patient AND pack = ANY (packs) AND is_empty(p);
-  IF moved + moved_retired < rows_max AND EXISTS (SELECT FROM resource_pack WHERE patient_id = of_patient) THEN RETURN NULL; END IF;
+  IF moved + moved_retired < rows_max
+    AND (EXISTS (SELECT FROM patient_resource WHERE patient_id = of_patient AND pack IS NOT NULL)
+      OR EXISTS (SELECT FROM retired_resource WHERE patient_id = of_patient AND pack IS NOT NULL))
+  THEN RETURN NULL; END IF;
   RETURN moved + moved_retired;
 END $$;
