@@ -2,6 +2,7 @@ import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { Agent, type Dispatcher } from 'undici';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 
 export interface DestinationRules {
   /** Embedded stack only: allows plain http to this machine. */
@@ -75,10 +76,10 @@ function protocolsOf(
   return onThisMachine || allowHttp === true ? ['https:', 'http:'] : ['https:'];
 }
 
-const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+const DEFAULT_PORTS = lookupTable<Record<string, number>>({
   'http:': 80,
   'https:': 443,
-};
+});
 
 /**
  * Throws BlockedDestinationError if webhooks must not be sent to the address.
