@@ -198,7 +198,7 @@ test(
     await contribute(stack, site, patientId);
     const answers: Envelope[] = [];
     // Kills once in the answer: it has come, and is not acknowledged.
-    let isKilled = false;
+    let killing: Promise<void> | undefined;
     const receiver = createServer(
       {
         cert: member.certificate,
@@ -212,9 +212,9 @@ test(
           request.headers['content-type'],
         );
         answers.push(envelope);
-        if (!isKilled) {
-          isKilled = true;
-          await killWorkers(stack);
+        if (killing === undefined) {
+          killing = killWorkers(stack);
+          await killing;
           response.destroy();
           return;
         }
@@ -258,6 +258,7 @@ test(
       expect(outcome).toBe('found');
       expect(patients).toHaveLength(1);
     }
+    await killing;
     receiver.closeAllConnections();
     receiver.close();
   },

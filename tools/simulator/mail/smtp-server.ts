@@ -48,7 +48,9 @@ export function createSmtpServer(
     },
 
     async onData(stream, { envelope }, done) {
-      const bytes = await buffer(stream);
+      const bytes = await buffer(stream).catch(() => undefined);
+      // Its sender went away.
+      if (bytes === undefined) return done(fault(451, '4.4.2 not received'));
       const recipients = envelope.rcptTo.map(({ address }) => address);
       if (recipients.some((each) => behaviourOf(each) === 'full'))
         return done(fault(552, '5.3.4 message too large'));
