@@ -1,7 +1,8 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { BareActivities } from './bare.ts';
 
-const { announce } = proxyActivities<BareActivities>({
+const { announce } = proxyActivities<{
+  announce(requestId: string): Promise<void>;
+}>({
   startToCloseTimeout: '1 minute',
 });
 

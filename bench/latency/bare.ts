@@ -9,10 +9,9 @@ import { connectTemporal } from '../../src/temporal/worker-connection.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import type { TestStack } from '../../test/support/stack.ts';
 import type { Webhooks } from '../interactive/webhooks.ts';
+import type { bareQuery } from './bare-workflow.ts';
 
 const QUEUE = 'bench-bare';
-
-export type BareActivities = ReturnType<typeof createBareActivities>;
 
 const createBareActivities = (webhookUrl: string) => ({
   async announce(requestId: string): Promise<void> {
@@ -61,7 +60,7 @@ export async function startBare(
     async run(): Promise<number> {
       const requestId = uuidv7();
       const began = performance.now();
-      await client.workflow.start('bareQuery', {
+      await client.workflow.start<typeof bareQuery>('bareQuery', {
         workflowId: `bare/${requestId}`,
         taskQueue: QUEUE,
         args: [requestId],
