@@ -9,6 +9,7 @@ import { listPatients } from '../../src/exchange/people/patients/patient-store.t
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import type { ListPlace } from '../../src/exchange/platform/database/page.ts';
 import { storeTest } from '../support/fixtures.ts';
+import { querySql } from '../support/postgres-tools.ts';
 import { propertyOf } from '../support/property.ts';
 
 const accountId = uuidv4();
@@ -182,4 +183,40 @@ test('a total is exact up to 10,000; above, it says that there are more', async 
     await add(tx, [0]);
     expect(await read()).toMatchObject({ total: 10_000, isTotalMinimum: true });
   });
+});
+
+test('a page of all patients reads its own rows, and counts the others in an index of few pages', async ({
+  store,
+  database,
+}) => {
+  const id = uuidv4();
+  await store.asSystem((tx) =>
+    insertAccount(tx, { id, name: 'Counted', settings: {} }),
+  );
+  await store.asAccount(id, (tx) =>
+    sql`insert into patient (id, account_id, first_names, last_names, dob, gender, addresses, facility_ids)
+      select (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, ${id}, '{A}', '{B}', '1980-01-01', 'U', '[]', '{}' from generate_series(1, 12000) n`.execute(
+      tx.db,
+    ),
+  );
+  // Commits of tests are not flushed, and what is not flushed is not visible to all.
+  await querySql(database.databaseUrl, 'checkpoint');
+  await querySql(database.databaseUrl, 'vacuum analyze patient');
+  const pagesRead = await store.asAccount(id, async (tx) => {
+    const page = await listPatients(
+      tx,
+      {},
+      { sort: [{ column: 'createdAt', direction: 'desc' }], count: 50 },
+    );
+    expect(page).toMatchObject({ total: 10_000, isTotalMinimum: true });
+    const { rows } = await sql<{ pages: number }>`
+      select sum(pg_stat_get_xact_blocks_fetched(oid))::integer as pages from pg_class
+      where oid = 'patient'::regclass
+        or oid in (select indexrelid from pg_index where indrelid = 'patient'::regclass)`.execute(
+      tx.db,
+    );
+    return rows[0]?.pages ?? Number.NaN;
+  });
+  expect(pagesRead).toBeGreaterThan(0);
+  expect(pagesRead).toBeLessThan(40);
 });

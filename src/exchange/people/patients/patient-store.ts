@@ -327,8 +327,7 @@ export async function listPatients(
   },
   request: PageRequest,
 ): Promise<CountedPage<StoredPatient>> {
-  const all = tx.db.selectFrom('patient');
-  let matching = all;
+  let matching = tx.db.selectFrom('patient');
   if (filter.externalId !== undefined)
     matching = matching.where(hasExternalId(filter.externalId));
   if (filter.facilityId !== undefined) {
@@ -347,8 +346,6 @@ export async function listPatients(
     matching.selectAll('patient'),
     PATIENT_ORDER,
     request,
-    // All of them are in the index by account and id.
-    matching === all ? sql.ref('patient.id') : undefined,
   );
   return { ...page, items: page.items.map(toPatient) };
 }

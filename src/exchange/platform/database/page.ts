@@ -123,22 +123,17 @@ export async function readPage<DB, TB extends keyof DB, O>(
 /**
  * A page, and how many rows there are in total, counted up to `COUNTED_MAX`:
  * counting a million costs more than the page.
- *
- * @param countedBy a column in whose order an index has all the rows that are
- *   counted: without it, PostgreSQL reads the table of a large account, and not
- *   the index alone
  */
 export async function readCountedPage<DB, TB extends keyof DB, O>(
   db: QueryExecutorProvider,
   rows: SelectQueryBuilder<DB, TB, O>,
   order: ListOrder,
   request: PageRequest,
-  countedBy?: RawBuilder<unknown>,
 ): Promise<CountedPage<O>> {
-  const all = rows.clearSelect().select(sql`1`.as('one'));
-  const listed = (countedBy === undefined ? all : all.orderBy(countedBy)).limit(
-    COUNTED_MAX + 1,
-  );
+  const listed = rows
+    .clearSelect()
+    .select(sql`1`.as('one'))
+    .limit(COUNTED_MAX + 1);
   const counted = await sql<{
     total: number;
   }>`select count(*)::int as total from (${listed}) as listed`.execute(db);
