@@ -7,10 +7,10 @@ import { LongestFirst } from './test/support/longest-first.ts';
 
 /**
  * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test").
- * `npm test` has two projects: `unit` needs no server; `servers` gets a
- * PostgreSQL and a Temporal server of its own, started once per run by
- * test/support/global-setup.ts. `npm run test:system` has the third, with whole
- * stacks, our processes and pages in a browser, and has such servers too.
+ * `npm test` has three projects: `unit` and `unit-counting` need no server;
+ * `servers` gets a PostgreSQL and a Temporal server of its own, started once per
+ * run by test/support/global-setup.ts. `npm run test:system` has the fourth, with
+ * whole stacks, our processes and pages in a browser, and has such servers too.
  */
 const common = {
   pool: 'forks',
@@ -41,6 +41,14 @@ const SYSTEM = [
   'test/pages/**/*.test.ts',
 ];
 const WITHOUT_SERVERS = ['test/unit/**'];
+/**
+ * Each in a process of its own: loops are counted only of code that no file
+ * before has run, and counting slows the files after (test/support/steps.ts).
+ */
+const COUNTING = [
+  'test/unit/fuzz/growth.test.ts',
+  'test/unit/exchange/fhirpath-budget.test.ts',
+];
 /** Software of others, with a config of their own. */
 const FOREIGN = ['test/foreign/**', 'test/conformance/**'];
 
@@ -76,6 +84,16 @@ export default defineConfig({
           ...common,
           name: 'unit',
           include: ['test/unit/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
+          exclude: COUNTING,
+          globalSetup: [RUN_FOLDER],
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'unit-counting',
+          isolate: true,
+          include: COUNTING,
           globalSetup: [RUN_FOLDER],
         },
       },

@@ -15,6 +15,7 @@ const LONGEST = [
   'pages/summary-pictures',
   'system/embedded-postgres',
   'system/embedded-backup',
+  'unit/fuzz/growth',
   'workflows/two-builds',
   'workflows/patient-onboarding-continue',
   'workflows/forgotten-person',

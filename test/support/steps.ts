@@ -1,6 +1,9 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** Blocks are counted of functions that are compiled from here on only. */
+/**
+ * Blocks are counted of functions that are compiled from here on only: a test
+ * file that counts is named in COUNTING of vitest.config.ts.
+ */
 const session = startCounting();
 
 /**
