@@ -1,3 +1,5 @@
+import { flushCompileCache } from 'node:module';
+
 /**
  * The message a child sends to its parent process once it is ready; `info`
  * contains, for example, its address.
@@ -35,9 +37,11 @@ export function exitWithParent({
 
 /**
  * Notifies the parent process that this process is ready. Does nothing without
- * a parent.
+ * a parent, but to keep what Node.js has compiled (NODE_COMPILE_CACHE): a
+ * process that is killed later no longer can.
  */
 export function reportReady(info: Record<string, unknown> = {}): void {
+  flushCompileCache();
   const message: ReadyMessage = { type: 'ready', info };
   // With a callback, a channel whose other end has just gone fails here only;
   // `disconnect` then ends this process.

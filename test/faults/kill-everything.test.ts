@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { systemEnvironment } from '../../src/config.ts';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import { readConnection } from '../../src/local-stack/connection-file.ts';
 import { killAndWait, testFolder } from '../support/postgres-tools.ts';
@@ -24,7 +25,7 @@ async function startMain(
   dataDir: string,
 ): Promise<{ main: ChildProcess; access: StackAccess }> {
   const main = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir },
+    env: { ...systemEnvironment(), DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

@@ -13,6 +13,7 @@ import {
   test,
   vi,
 } from 'vitest';
+import { systemEnvironment } from '../../src/config.ts';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import {
   NoStackError,
@@ -50,8 +51,7 @@ async function startMain(
 ): Promise<{ main: ChildProcess; connection: StackConnection }> {
   const main = spawn(process.execPath, [MAIN], {
     env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
+      ...systemEnvironment(),
       DATA_DIR: dataDir,
       LOG_LEVEL: 'warn',
     },
