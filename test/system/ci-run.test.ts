@@ -144,13 +144,23 @@ describe('.ci/run', () => {
     const endsBadly = says('2 passed, 0 failed', 1);
     expect(await ciRun({ ...passed, 'run test:system': endsBadly })).toEqual({
       last: '9 passed, 1 failed',
-      failures: ['failed: run_tests test:system'],
+      failures: ['failed: npm run test:system'],
+      status: 1,
+    });
+    const both = {
+      ...passed,
+      'run test': 'exit 0',
+      'run test:system': 'exit 1',
+    };
+    expect(await ciRun(both)).toEqual({
+      last: '0 passed, 2 failed',
+      failures: ['failed: npm run test', 'failed: npm run test:system'],
       status: 1,
     });
     const silent = { ...passed, 'run test:system': 'exit 0' };
     expect(await ciRun(silent)).toEqual({
       last: '7 passed, 1 failed',
-      failures: ['failed: run_tests test:system'],
+      failures: ['failed: npm run test:system'],
       status: 1,
     });
     const empty = {
