@@ -91,6 +91,16 @@ export interface StoreOptions {
   onIdleError?: (error: Error) => void;
 }
 
+/**
+ * The beginning of a transaction whose commit does not wait for the disk, and
+ * the same in a statement of its own. PostgreSQL may lose it if it crashes
+ * within the next second, never if only our process does; whatever commits later
+ * and waits saves it, too. For what is done again then
+ * (docs/decisions/0701-what-is-repeated-is-not-flushed.md).
+ */
+export const NOT_FLUSHED = { begin: '; set local synchronous_commit = off' };
+export const notFlushed = sql`set_config('synchronous_commit', 'off', true)`;
+
 const POOL_MAX = 20;
 const CONNECTION_WAIT_MS = 10_000;
 /** What may wait is bounded by what looks up: a batch of each kind. */
@@ -161,7 +171,7 @@ export function createStore(options: StoreOptions) {
     /**
      * Runs `work` in one transaction bound to the account; commits when it
      * resolves, rolls back when it throws. What `begin` says runs with its
-     * beginning: a lock, as text without parameters.
+     * beginning: a lock or a setting, as text without parameters.
      */
     asAccount: asAccount('exchange_app'),
     /**
@@ -176,11 +186,14 @@ export function createStore(options: StoreOptions) {
      * Runs `work` in one transaction with access to all accounts; commits and
      * rolls back like `asAccount`.
      */
-    asSystem: async <T>(work: (tx: SystemTx) => Promise<T>): Promise<T> => {
+    asSystem: async <T>(
+      work: (tx: SystemTx) => Promise<T>,
+      { begin = '' }: { begin?: string } = {},
+    ): Promise<T> => {
       const newEvents = new Map<string, string[]>();
       const result = await transact(
         { db, dialect },
-        'set local role exchange_system',
+        `set local role exchange_system${begin}`,
         (tx) => work({ db: tx, newEvents }),
       );
       for (const [accountId, eventIds] of newEvents)

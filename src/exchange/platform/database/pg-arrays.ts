@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type RawBuilder, sql } from 'kysely';
 import type { SystemTx } from './database.ts';
+import { listOf } from './prepared.ts';
 
 /**
  * PostgreSQL arrays in the binary format, for set-based statements
@@ -80,7 +81,7 @@ function binaryArray<T>(
     array.writeInt32BE(sizeBytes, place);
     place += 4 + Math.max(0, sizeBytes);
   }
-  return array.subarray(0, place);
+  return listOf(array.subarray(0, place), values.length);
 }
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;

@@ -15,6 +15,7 @@ import {
   Transaction,
 } from 'kysely';
 import pg from 'pg';
+import { preparedName } from './prepared.ts';
 import type { Database } from './schema.ts';
 
 /**
@@ -225,14 +226,18 @@ const connectionThat = (
 
 /**
  * A client in pg's pipeline mode: what is asked in one turn of the event loop
- * leaves in one piece.
+ * leaves in one piece. What is asked often is prepared (`preparedName`).
  */
 export class PipelinedClient extends pg.Client {
   override query(...call: unknown[]): never {
     const { stream } = this.connection;
     stream.cork();
     process.nextTick(() => stream.uncork());
-    return Reflect.apply(super.query, this, call) as never;
+    const [text, values] = call;
+    const name = preparedName(text, values);
+    const asked =
+      name === undefined ? call : [{ name, text, values }, ...call.slice(2)];
+    return Reflect.apply(super.query, this, asked) as never;
   }
 }
 

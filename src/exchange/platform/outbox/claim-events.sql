@@ -1,5 +1,5 @@
 with asked as (
-  select * from unnest(:accountIds::uuid[],
+  select account_id, id from unnest(:accountIds::uuid[],
     :eventIds::uuid[]) as asked (account_id, id)
 ), free as (
   select e.id from asked join event as e using (account_id, id)
@@ -8,7 +8,7 @@ with asked as (
   for no key update of e skip locked
 ), claimed as (
   update event set status = 'delivering', attempts = attempts + 1, last_attempt_at = now()
-  from free where event.id = free.id returning event.*
+  from free where event.id = free.id returning event.id, event.attempts
 )
 select e.id, e.type, e.patient_id, m.id as message_id, m.body, e.status, d.id as destination_id, d.url, d.key,
   d.previous_key, d.previous_key_until, d.health, d.failures, d.held_since, d.looks_at,

@@ -1,5 +1,9 @@
 import { Batches } from '../../../lib/batches.ts';
-import type { Store, SystemTx } from '../database/database.ts';
+import {
+  NOT_FLUSHED,
+  type Store,
+  type SystemTx,
+} from '../database/database.ts';
 import { sqlFile } from '../database/pg-arrays.ts';
 import {
   claimDue,
@@ -67,7 +71,7 @@ export function createWebhookDelivery(deps: {
   const { store, sender } = deps;
   const claims = new Batches<EventKey, EventClaim>({
     ...BATCH,
-    work: (keys) => store.asSystem((tx) => claimEvents(tx, keys)),
+    work: (keys) => store.asSystem((tx) => claimEvents(tx, keys), NOT_FLUSHED),
   });
   const deliveries = new Batches<PlainDelivery, boolean>({
     ...BATCH,

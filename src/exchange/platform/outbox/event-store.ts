@@ -60,7 +60,7 @@ export async function insertEvent(
              ${JSON.stringify(body)}, ${event.occurredAt}, ${STATUS_AT_FIRST}
       from (select 1) as one left join webhook_destination d on d.account_id = ${tx.accountId} and ${first}
       on conflict (account_id, fact_key) where copy_of is null do nothing
-      returning *
+      returning id, account_id, patient_id, type, fact_key, request_id, body, occurred_at
     )${onlyTo === undefined ? sql`, copies as (${copiesOf(sql`message`)})` : sql``}
     select id, announce_message(account_id, id, type, patient_id, body, occurred_at),
       exists (select from webhook_destination d where d.account_id = ${tx.accountId}

@@ -1,5 +1,5 @@
 with sent as (
-  select * from unnest(:eventIds::uuid[],
+  select id, http_status, note from unnest(:eventIds::uuid[],
     :statuses::int[],
     :notes::text[]) as sent (id, http_status, note)
 ), free as (

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { AccountTx, Store, SystemTx } from '../database/database.ts';
+import {
+  type AccountTx,
+  notFlushed,
+  type Store,
+  type SystemTx,
+} from '../database/database.ts';
 import { type Recovery, removalRecovery } from './recovery.ts';
 
 /**
@@ -106,7 +111,7 @@ export function createStartGuard(
   async function forget(accountId: string, name: string): Promise<void> {
     await store.callAsAccount(
       accountId,
-      sql`select forget_start(${accountId}, ${name})`,
+      sql`select forget_start(${accountId}, ${name}), ${notFlushed}`,
     );
   }
 
@@ -155,7 +160,7 @@ async function recordStart(
   const [row] = await store.callAsAccount(
     accountId,
     sql<{ isCounted: boolean }>`
-      select record_start(${accountId}, ${name}, ${progress}, ${by}, ${startsMax}) as "isCounted"`,
+      select record_start(${accountId}, ${name}, ${progress}, ${by}, ${startsMax}) as "isCounted", ${notFlushed}`,
   );
   return row?.isCounted === true;
 }

@@ -4,7 +4,11 @@ import type { SourceStepInput } from '../../../contract/network-query-workflow.t
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { membersOf } from '../../platform/database/columns.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import {
+  type AccountTx,
+  notFlushed,
+  type Store,
+} from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
 import type { SourceConnector } from '../../sources/connectors/connector.ts';
@@ -61,7 +65,12 @@ type OpenedAttempt = Pick<
     | 'addresses'
     | 'contacts'
     | 'personal_identifiers'
-  > & { is_denied: boolean; session_expires_at: Date | null };
+  > & {
+    is_denied: boolean;
+    session_expires_at: Date | null;
+    /** Or it has some: those of the account's own connections. */
+    may_have_parts: boolean;
+  };
 
 /**
  * The attempt that a step works on, of which the query's timeline now says that
@@ -74,7 +83,7 @@ export async function readOpened(
 ): Promise<AttemptWork | undefined> {
   const [row] = await store.callAsAccount(
     accountId,
-    sql<OpenedAttempt>`select * from open_attempt(${accountId}, ${requestId}, ${source}, ${attempt})`,
+    sql<OpenedAttempt>`select opened.* from ${notFlushed}, open_attempt(${accountId}, ${requestId}, ${source}, ${attempt}) as opened`,
   );
   return row && workOf(source, row);
 }

@@ -3,7 +3,10 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Json } from '#record-summary/fhir';
 import { extensionOf } from '../../../lib/file-extension.ts';
 import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import {
+  type AccountTx,
+  NOT_FLUSHED,
+} from '../../platform/database/database.ts';
 import { insertOutcomes } from '../../records/conversion/conversion-store.ts';
 import { isPlainText } from '../../records/conversion/convert-documents.ts';
 import {
@@ -160,60 +163,65 @@ async function storePage(
     documents: countAttachments(documents),
     hasGap: isLargeLost || leavesGap(page),
   };
-  const stored = await store.asAccount(step.accountId, async (tx) => {
-    // Taken before the attempt's row, as the transaction that ends the attempt
-    // takes them.
-    if (page.retracted.length > 0) await lockRecord(tx, patientId);
-    const saved = await savePage(
-      tx,
-      step,
-      pageCount,
-      counts,
-      page.next,
-      beginning,
-    );
-    if (saved === undefined) return undefined;
-    // All of it in one statement: each writes rows of a table of its own.
-    await tx.db.united(async (db) => {
-      const set = { ...tx, db };
-      if (beginning !== undefined)
-        await forgetLastCollection(set, step, patientId);
-      await insertDocuments(set, documents);
-      if (plainTextIds.length > 0)
-        await insertOutcomes(set, patientId, plainTextIds, 'not-cda');
-      await insertSourcePatientIds(
-        set,
-        patientId,
-        step.source,
-        page.patientIds,
+  const stored = await store.asAccount(
+    step.accountId,
+    async (tx) => {
+      // Taken before the attempt's row, as the transaction that ends the attempt
+      // takes them.
+      if (page.retracted.length > 0) await lockRecord(tx, patientId);
+      const saved = await savePage(
+        tx,
+        step,
+        pageCount,
+        counts,
+        page.next,
+        beginning,
       );
-      const documentId = documents[0]?.id ?? '';
-      await upsertResources(
-        set,
-        { patientId, source: step.source, documentId },
-        collected,
-      );
-      await recordPageResources(set, step, saved.place, {
-        resources: collected.map(({ resourceType, sourceId }) => ({
-          resourceType,
-          id: sourceId,
-        })),
-        // What has not changed is missing from an answer with changes, and not
-        // from the source.
-        isPartial:
-          saved.collection?.since !== undefined || lacksResources(page),
+      if (saved === undefined) return undefined;
+      // All of it in one statement: each writes rows of a table of its own.
+      await tx.db.united(async (db) => {
+        const set = { ...tx, db };
+        if (beginning !== undefined)
+          await forgetLastCollection(set, step, patientId);
+        await insertDocuments(set, documents);
+        if (plainTextIds.length > 0)
+          await insertOutcomes(set, patientId, plainTextIds, 'not-cda');
+        await insertSourcePatientIds(
+          set,
+          patientId,
+          step.source,
+          page.patientIds,
+        );
+        const documentId = documents[0]?.id ?? '';
+        await upsertResources(
+          set,
+          { patientId, source: step.source, documentId },
+          collected,
+        );
+        await recordPageResources(set, step, saved.place, {
+          resources: collected.map(({ resourceType, sourceId }) => ({
+            resourceType,
+            id: sourceId,
+          })),
+          // What has not changed is missing from an answer with changes, and not
+          // from the source.
+          isPartial:
+            saved.collection?.since !== undefined || lacksResources(page),
+        });
       });
-    });
-    await retireRetracted(tx, step, patientId, page);
-    const skippedAttachments = page.skippedAttachments + (isLargeLost ? 1 : 0);
-    await recordOmissions(tx, step, { ...page, skippedAttachments });
-    return {
-      answer:
-        page.next === null
-          ? await readAnswer(tx, on, saved.collection)
-          : undefined,
-    };
-  });
+      await retireRetracted(tx, step, patientId, page);
+      const skippedAttachments =
+        page.skippedAttachments + (isLargeLost ? 1 : 0);
+      await recordOmissions(tx, step, { ...page, skippedAttachments });
+      return {
+        answer:
+          page.next === null
+            ? await readAnswer(tx, on, saved.collection)
+            : undefined,
+      };
+    },
+    NOT_FLUSHED,
+  );
   if (stored === undefined) {
     // No row refers to these blobs.
     for (const { blobRef } of documents) await blobs.delete(blobRef);

@@ -12,7 +12,10 @@ import {
 } from '../../../contract/temporal.ts';
 import { asCode } from '../../../lib/escape.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import {
+  type AccountTx,
+  notFlushed,
+} from '../../platform/database/database.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
   createBackground,
@@ -20,7 +23,7 @@ import {
   type WorkflowStart,
 } from '../../platform/workflows/start-workflow.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
-import type { NewQuery } from './query-store.ts';
+import type { RunSource, RunToStart } from './query-store.ts';
 import { SOURCE_RETRIES } from './rules/retries.ts';
 
 export type Launcher = ReturnType<typeof createLauncher>;
@@ -34,14 +37,15 @@ export function createLauncher(
     accountId: string,
     requestId: string,
     run: number,
-    how: Pick<WorkflowStart, 'replacesRunning' | 'wasSeen'> = {},
+    {
+      known,
+      ...how
+    }: Pick<WorkflowStart, 'replacesRunning' | 'wasSeen'> & {
+      known?: RunToStart;
+    } = {},
   ): Promise<'open' | 'closed'> {
-    const { origin, patientId, sources } = await readRun(
-      deps.store,
-      accountId,
-      requestId,
-      run,
-    );
+    const { origin, patientId, sources } =
+      known ?? (await readRun(deps.store, accountId, requestId, run));
     const input: NetworkQueryInput = {
       accountId,
       requestId,
@@ -71,7 +75,7 @@ export function createLauncher(
     });
     await deps.store.callAsAccount(
       accountId,
-      sql`select mark_query_run(${accountId}, ${requestId}, ${run})`,
+      sql`select mark_query_run(${accountId}, ${requestId}, ${run}), ${notFlushed}`,
     );
     return state;
   }
@@ -100,12 +104,19 @@ export function createLauncher(
     /**
      * Starts the workflow of a committed run in the background. When that
      * fails, `reconcile` starts it later.
+     *
+     * @param known the run, by those who have just written it
      */
-    launch(accountId: string, requestId: string, run: number): void {
+    launch(
+      accountId: string,
+      requestId: string,
+      run: number,
+      known?: RunToStart,
+    ): void {
       background.run(
         'the workflow of a network query could not be started; reconcile starts it later',
         { requestId, run },
-        () => start(accountId, requestId, run),
+        () => start(accountId, requestId, run, { known }),
       );
     },
     /** Resolves when all starts begun by `launch` have finished. */
@@ -161,36 +172,18 @@ export async function latestRun(
 }
 
 /**
- * A source of a run, with the numbers of the run's newest attempt, from which
- * its workflow goes on, and of its first one.
- */
-interface RunSource {
-  source: SourceType;
-  attempt: number;
-  firstAttempt: number;
-}
-
-/**
- * The input of a run's workflow, and whom it is about (`run_to_start` in
- * 0680-a-run-to-start.sql). A run that a redrive began has the origin `bulk`.
+ * Reads a run (`run_to_start` in 0680-a-run-to-start.sql). A run that a redrive
+ * began has the origin `bulk`.
  */
 async function readRun(
   store: Pick<Platform['store'], 'callAsAccount'>,
   accountId: string,
   requestId: string,
   run: number,
-): Promise<{
-  origin: NewQuery['origin'];
-  patientId: string;
-  sources: RunSource[];
-}> {
+): Promise<RunToStart> {
   const [found] = await store.callAsAccount(
     accountId,
-    sql<{
-      origin: NewQuery['origin'];
-      patientId: string;
-      sources: RunSource[];
-    }>`
+    sql<RunToStart>`
       select origin, patient_id as "patientId", sources
       from run_to_start(${accountId}, ${requestId}, ${run})`,
   );

@@ -131,7 +131,7 @@ async function openParts(
     parts: [wholePart(step.source, attempt)],
     asksGateways: false,
   };
-  if (connections === undefined) return whole;
+  if (connections === undefined || !attempt.mayHaveParts) return whole;
   return store.asAccount(step.accountId, async (tx) => {
     const opened = await readAttemptParts(tx, step);
     const isChosen = attempt.gatewaysChosenAt !== null;

@@ -4,7 +4,7 @@ import type {
   RequestedSource,
   SourceError,
 } from '../../../contract/network-query.ts';
-import type { SourceType } from '../../../contract/primitives.ts';
+import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import {
   backgroundLimit,
   NETWORK_QUERIES_PER_MINUTE,
@@ -24,7 +24,11 @@ import { ownConnections } from '../../sources/connections/connection-store.ts';
 import { backgroundHoldMs } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
 import { callbackHash, callbackToken } from './attempt-store.ts';
-import { insertQuery, type StoredQueryView } from './query-store.ts';
+import {
+  insertQuery,
+  type RunToStart,
+  type StoredQueryView,
+} from './query-store.ts';
 import { excludedByConsent } from './rules/query-status.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -55,6 +59,8 @@ export interface PreparedQuery {
   query: StoredQueryView;
   /** Undefined when no source could start. */
   run: number | undefined;
+  /** What the run's workflow begins with. */
+  toStart?: RunToStart;
   /** Milliseconds until a rate-limited source may be queried again. */
   retryAfterMs?: number;
 }
@@ -141,6 +147,13 @@ export async function prepareQuery(
     requestId,
     query,
     run: starting.length > 0 ? 0 : undefined,
+    toStart: {
+      origin: input.origin,
+      patientId: input.patient.id,
+      sources: SOURCE_TYPES.filter((type) =>
+        starting.some(({ source }) => source === type),
+      ).map((source) => ({ source, attempt: 1, firstAttempt: 1 })),
+    },
     retryAfterMs,
   };
 }

@@ -60,6 +60,24 @@ export async function readScorecard(
 type StoredQuery = Members<'network_query'>;
 type StoredAttempt = Members<'network_query_attempt'>;
 
+/** The input of a run's workflow, and whom it is about. */
+export interface RunToStart {
+  origin: NewQuery['origin'];
+  patientId: string;
+  /** In the order of the interface. */
+  sources: RunSource[];
+}
+
+/**
+ * A source of a run, with the numbers of the run's newest attempt, from which
+ * its workflow goes on, and of its first one.
+ */
+export interface RunSource {
+  source: SourceType;
+  attempt: number;
+  firstAttempt: number;
+}
+
 export interface NewQuery
   extends Omit<
     StoredQuery,

@@ -44,10 +44,14 @@ export function createNetworkQueryService(
     /** Starts a prepared query's workflow in the background. */
     launchQuery(
       accountId: string,
-      prepared: Pick<PreparedQuery, 'requestId' | 'run'>,
+      {
+        requestId,
+        run,
+        toStart,
+      }: Pick<PreparedQuery, 'requestId' | 'run' | 'toStart'>,
     ): void {
-      if (prepared.run !== undefined)
-        launcher.launch(accountId, prepared.requestId, prepared.run);
+      if (run !== undefined)
+        launcher.launch(accountId, requestId, run, toStart);
     },
   };
   return {

@@ -1,5 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Store, SystemTx } from '../../platform/database/database.ts';
+import {
+  NOT_FLUSHED,
+  type Store,
+  type SystemTx,
+} from '../../platform/database/database.ts';
 
 export type CallBudgets = ReturnType<typeof createCallBudgets>;
 
@@ -28,9 +32,9 @@ export const createCallBudgets = (store: Pick<Store, 'asSystem'>) => ({
       await sql`
         update source_budget set second_used_until = ${instant(taken.budget.secondUsedUntil)},
           minute_used_until = ${instant(taken.budget.minuteUsedUntil)}
-        where target = ${target}`.execute(tx.db);
+        where target = ${target}`.execute(tx.db.later);
       return taken.at - row.now_ms;
-    }),
+    }, NOT_FLUSHED),
   /** Allows no further call for this time, in milliseconds. */
   block: (target: string, forMs: number): Promise<void> =>
     store.asSystem(async (tx) => {
@@ -51,18 +55,28 @@ interface LockedBudget {
 }
 
 async function lockBudget(tx: SystemTx, target: string): Promise<LockedBudget> {
+  const locked = await selectBudget(tx, target);
+  if (locked !== undefined) return locked;
+
   await sql`insert into source_budget (target) values (${target}) on conflict do nothing`.execute(
-    tx.db,
+    tx.db.later,
   );
+  const inserted = await selectBudget(tx, target);
+  if (inserted === undefined)
+    throw new Error('a budget was deleted while it was locked');
+  return inserted;
+}
+
+async function selectBudget(
+  tx: SystemTx,
+  target: string,
+): Promise<LockedBudget | undefined> {
   const { rows } = await sql<LockedBudget>`
     select ${milliseconds('second_used_until')} as second_ms, ${milliseconds('minute_used_until')} as minute_ms,
       ${milliseconds('blocked_until')} as blocked_ms,
       extract(epoch from clock_timestamp())::float8 * 1000 as now_ms
     from source_budget where target = ${target} for update`.execute(tx.db);
-  const [row] = rows;
-  if (row === undefined)
-    throw new Error('a budget was deleted while it was locked');
-  return row;
+  return rows[0];
 }
 
 const milliseconds = (column: string): RawBuilder<number | null> =>
