@@ -13,7 +13,7 @@ export const DECLARED_TABLE_USE = {
     records: ['record_resource'],
   },
   'delivery/documents': {
-    records: ['delivered_resource', 'document'],
+    records: ['document', 'patient_resource'],
   },
   'delivery/fhir-api': {
     'people/patients': ['patient'],
@@ -76,6 +76,7 @@ export const DECLARED_TABLE_USE = {
     ],
     'queries/redrive': ['query_redrive'],
     'queries/sweep': ['bulk_sweep'],
+    records: ['record_to_pack'],
   },
   'operations/retention': {
     'messaging/notifications': [

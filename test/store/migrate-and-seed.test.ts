@@ -14,6 +14,7 @@ import {
 } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { readPacking } from '../../src/exchange/records/packing/packing-store.ts';
 import { listConnections } from '../../src/exchange/sources/connections/connection-store.ts';
 import { storeTest as test } from '../support/fixtures.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -48,6 +49,28 @@ describe('migrating', () => {
     await Promise.all(stores.map((each) => each.close()));
     await admin.query(`drop database ${name} with (force)`);
     await admin.end();
+  });
+
+  test('a new database packs its records; one that has an account stays as its operator left it', async ({
+    database,
+    store,
+  }) => {
+    const mode = () =>
+      store.asSystem(async (tx) => (await readPacking(tx)).mode);
+    expect(await mode()).toBe('pack');
+
+    const owner = new pg.Client({ connectionString: database.databaseUrl });
+    await owner.connect();
+    await owner.query(`update packing set mode = 'off';
+      delete from kysely_migration where name = '0720-packing-when-new';
+      insert into account (id, name, settings) values (gen_random_uuid(), 'of 0.2.0', '{}')`);
+    await store.migrate();
+    expect(await mode()).toBe('off');
+    await owner.query(`delete from kysely_migration where name = '0720-packing-when-new';
+      delete from account where name = 'of 0.2.0'`);
+    await store.migrate();
+    expect(await mode()).toBe('pack');
+    await owner.end();
   });
 
   test('accepts a schema that a later build has migrated, so that a deploy can be rolled back', async ({

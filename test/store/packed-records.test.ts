@@ -34,10 +34,15 @@ const test = recordTest.extend(
     const { store, accountId } = environment;
     const owner = new pg.Pool({ connectionString: environment.databaseUrl });
     onCleanup(() => owner.end());
-    const move = (patientId: string, mode: Exclude<PackingMode, 'off'>) =>
-      store.asAccount(accountId, (tx) =>
+    const move = async (
+      patientId: string,
+      mode: Exclude<PackingMode, 'off'>,
+    ) => {
+      await owner.query('update packing set mode = $1', [mode]);
+      return store.asAccount(accountId, (tx) =>
         moveContents(tx, mode, patientId, 10_000),
       );
+    };
     return {
       ...environment,
       owner,
@@ -73,7 +78,7 @@ const test = recordTest.extend(
              (select count(*)::int from resource_pack where patient_id = $1) as packs,
              (select count(*)::int from resource_pack, jsonb_array_elements(contents) as each
               where patient_id = $1 and each <> 'null') as held,
-             (select coalesce(string_agg(contents::text, ''), '') from resource_pack where patient_id = $1) as text`,
+             (select coalesce(string_agg(contents::text, '' order by pack), '') from resource_pack where patient_id = $1) as text`,
           [patientId],
         );
         if (rows[0] === undefined) throw new Error('no row');
@@ -168,8 +173,10 @@ describe('a record', () => {
     await expect(record.read(patientId)).rejects.toThrow(
       'not where its row says',
     );
-    // What is left in packs is said to be left.
-    expect(await record.unpack(patientId)).toBe(null);
+    // What is left is taken out, and what is lost is said to be.
+    await record.unpack(patientId);
+    await expect(record.unpack(patientId)).rejects.toThrow(/pack .* not there/);
+    expect((await record.where(patientId)).packs).toBe(0);
   });
 });
 
@@ -272,6 +279,7 @@ describe('while a record is packed', () => {
       const killed = new pg.Client({ connectionString: record.databaseUrl });
       killed.on('error', () => undefined);
       await killed.connect();
+      await record.owner.query('update packing set mode = $1', [mode]);
       await killed.query('begin');
       await killed.query(`select ${mode}_record($1, 10000)`, [patientId]);
       const { rows } = await killed.query('select pg_backend_pid() as pid');
@@ -411,6 +419,7 @@ describe('an operator', () => {
       }
     };
 
+    await set('off');
     expect(await round()).toMatchObject({ found: 0 });
     await set('pack');
     expect(await round(AbortSignal.abort())).toMatchObject({ healed: 0 });

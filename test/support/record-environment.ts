@@ -26,16 +26,19 @@ import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import type { Delivered } from './merge-deliveries.ts';
-import { createTestDatabase } from './postgres.ts';
+import { createTestDatabase, type TestDatabase } from './postgres.ts';
 import { testKeyRing } from './test-keys.ts';
 
 /**
  * A database of its own with an account, into which a test delivers as the
  * collection does.
+ *
+ * @param database migrated; default: a copy on the server of the test run
  */
-export async function createRecordEnvironment() {
-  const database = await createTestDatabase();
-  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 8 });
+export async function createRecordEnvironment(database?: TestDatabase) {
+  database ??= await createTestDatabase();
+  const { databaseUrl, drop } = database;
+  const store = createStore({ databaseUrl, poolMax: 8 });
   const blobFolder = join(tmpdir(), `records-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const records = createRecordKeeper({
@@ -67,7 +70,7 @@ export async function createRecordEnvironment() {
   }
 
   return {
-    databaseUrl: database.databaseUrl,
+    databaseUrl,
     store,
     blobs,
     idHmacKey: 'test-id-hmac-key-of-32-characters',
@@ -188,7 +191,7 @@ export async function createRecordEnvironment() {
     },
     async close() {
       await store.close();
-      await database.drop();
+      await drop();
       await rm(blobFolder, { recursive: true, force: true });
     },
   };

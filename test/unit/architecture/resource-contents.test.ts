@@ -8,6 +8,7 @@ const EXCHANGE = fileURLToPath(
 
 /** Why a file may name the table and contents. */
 const ALLOWED: Readonly<Record<string, string>> = {
+  'delivery/documents/document-store.ts': 'opens its packs',
   'messaging/notifications/follow-up/follow-up-store.ts': 'counts rows',
   'messaging/notifications/recording/retire-own.sql': 'moves it, with its pack',
   'queries/network-query/collection-store.ts': 'counts rows',

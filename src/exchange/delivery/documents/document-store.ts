@@ -59,13 +59,20 @@ export async function listDocuments(
   patientId: string,
 ): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
+    with listed as materialized (
+      select d.*, r.content, r.pack, r.place
+      from ${listedDocuments(patientId)} as d
+      left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
+        and r.resource_type = file_owner_type(d.source_document_id)
+        and r.source_id = file_owner_id(d.source_document_id)
+    ), opened as materialized (
+      select * from opened_packs(${patientId}, array(select distinct pack from listed where pack is not null))
+    )
     select d.id, d.patient_id as "patientId", d.source, d.file_name as "fileName", d.content_type as "contentType",
-      d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt", r.content as reference,
+      d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt",
+      case when d.pack is null then d.content else content_in(o.contents, d.place) end as reference,
       coalesce((d.source, d.source_document_id) in (${replacedDocuments(patientId)}), false) as "isReplaced"
-    from ${listedDocuments(patientId)} as d
-    left join delivered_resource r on r.patient_id = d.patient_id and r.source = d.source
-      and r.resource_type = file_owner_type(d.source_document_id)
-      and r.source_id = file_owner_id(d.source_document_id)`.execute(tx.db);
+    from listed d left join opened o using (pack)`.execute(tx.db);
   return rows.map((row) => ({
     ...row,
     reference: row.reference && referenceOf(row.reference),

@@ -249,7 +249,8 @@ export async function documentsOfPatient(
     .where('patient_id', '=', patientId)
     .where('id', 'in', [...ids])
     .where(
-      sql<boolean>`not ${isDocumentTakenBack('document')} and not is_withheld(document)`,
+      sql<boolean>`not ${isDocumentTakenBack('document')}
+        and not is_withheld(document, (select array(select withheld_resources(${tx.accountId}, ${patientId}))))`,
     )
     .execute();
   const byId = new Map(rows.map((row) => [row.id, row]));

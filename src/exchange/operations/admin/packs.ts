@@ -1,8 +1,12 @@
+import { minuteOf } from '../../../lib/time.ts';
 import {
   type PackingMode,
+  type PackingProgress,
   type PackingState,
   readPacking,
   readPackingProgress,
+  readPackingTrouble,
+  sayPackingTrouble,
   setPacking,
 } from '../../records/packing/packing-store.ts';
 import { auditEverywhere } from './accounts.ts';
@@ -12,16 +16,27 @@ import {
   type Statement,
 } from './command.ts';
 
-/** What is done with packs, and how far it is. */
+/**
+ * What is done with packs, and how far it is. A record whose packing fails again
+ * and again is a fault (exit code 3).
+ */
 export const packsStatusCommand: AdminCommand = async ({ store }) => {
-  const state = await store.asSystem(readPacking);
-  const progress = await store.asSystem((tx) => readPackingProgress(tx, state));
+  const { state, progress, trouble } = await store.asSystem(async (tx) => {
+    const state = await readPacking(tx);
+    return {
+      state,
+      progress: await readPackingProgress(tx, state),
+      trouble: await readPackingTrouble(tx),
+    };
+  });
   return {
-    document: { ...state, ...progress },
+    document: { ...state, ...progress, trouble },
     lines: [
       MODES[state.mode],
-      ...(state.mode === 'off' ? [] : [progressOf(state, progress)]),
+      ...(progress === undefined ? [] : progressLines(state, progress)),
+      ...(trouble === undefined ? [] : [sayPackingTrouble(trouble)]),
     ],
+    failed: trouble !== undefined,
   };
 };
 
@@ -44,13 +59,21 @@ const MODES: Record<PackingMode, string> = {
     'Records are taken out of packs. When all are, a build of 0.2.0 can read them.',
 };
 
-function progressOf(
-  { upTo }: PackingState,
-  { records, done, waiting }: Awaited<ReturnType<typeof readPackingProgress>>,
-): string {
+function progressLines(
+  { mode, upTo }: PackingState,
+  { records, done, waiting, due, oldestDue, isAnyPacked }: PackingProgress,
+): string[] {
+  const held = isAnyPacked
+    ? 'There are contents in packs.'
+    : 'Nothing is in packs.';
+  if (mode === 'off') return [held];
   const all =
     upTo === null
       ? 'All records have been taken up'
       : `${done} of ${records} records have been taken up`;
-  return `${all}; ${waiting} are to be taken up once they are at rest.`;
+  const since = oldestDue === null ? '' : `, since ${minuteOf(oldestDue)}`;
+  return [
+    `${all}; ${waiting} wait until they are at rest, ${due} of them are due${since}.`,
+    held,
+  ];
 }

@@ -13,6 +13,7 @@ import type { RevocationFault } from '../../messaging/messages/direct/revocation
 import type { BundleTrouble } from '../../messaging/messages/direct/trust-bundles/bundle-troubles.ts';
 import type { ConnectionWarning } from '../../queries/network-query/newest-warnings.ts';
 import type { WaitingConnection } from '../../queries/network-query/waiting-connections.ts';
+import { sayPackingTrouble } from '../../records/packing/packing-store.ts';
 import { findingId, type Happened } from './acknowledgements.ts';
 import {
   BACKLOG_LATE_SECONDS,
@@ -217,6 +218,7 @@ const ofSkippedRound = ({
 const ofReport = (report: OperationsReport): OpsFinding[] => [
   ...report.work.flatMap(ofWork),
   ...ofSuspectedWork(report),
+  ...ofPacking(report),
   ...report.sources.flatMap(ofSource),
   ...report.pauses.map(ofPause),
   ...report.pausedWork.map(ofPausedWork),
@@ -308,6 +310,7 @@ const NOUNS: Readonly<Record<WorkKind, string>> = {
   'record-notification': 'notifications to be recorded',
   erasure: 'blobs and workflows to be erased',
   'audit-sealing': 'audit entries to be sealed',
+  'record-packing': 'records to be packed',
 };
 
 function ofWork({
@@ -343,6 +346,19 @@ const ofSuspectedWork = ({ suspectedWork }: OperationsReport): OpsFinding[] =>
           what: `steps at which a worker ended three times or more: ${suspectedWork}`,
           help: runbook('A worker ends again and again'),
           count: suspectedWork,
+        },
+      ];
+
+const ofPacking = ({ packingTrouble }: OperationsReport): OpsFinding[] =>
+  packingTrouble === undefined
+    ? []
+    : [
+        {
+          kind: 'stuck',
+          what: sayPackingTrouble(packingTrouble),
+          help: runbook('The contents of a record cannot be moved'),
+          accountId: packingTrouble.accountId,
+          count: packingTrouble.records,
         },
       ];
 

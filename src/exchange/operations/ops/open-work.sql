@@ -30,4 +30,7 @@ from (
   select 'erasure', count(*), min(noted_at), 0 from erasure
   union all
   select 'audit-sealing', count(*), min(at), 0 from audit_entry where position is null
+  union all
+  select 'record-packing', count(*), min(due_at), 0
+  from record_to_pack where due_at <= now()
 ) as work

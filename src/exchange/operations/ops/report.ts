@@ -8,6 +8,7 @@ import { LAST_RESULT } from '../../platform/outbox/delivery-record-store.ts';
 import { readPauses } from '../../platform/recovery/reconcile-state-store.ts';
 import { readRefusals } from '../../platform/workflows/refusal-store.ts';
 import { readScorecard } from '../../queries/network-query/query-store.ts';
+import { readPackingTrouble } from '../../records/packing/packing-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
 
 /**
@@ -25,6 +26,7 @@ export const WORK_KINDS = [
   'record-notification',
   'erasure',
   'audit-sealing',
+  'record-packing',
 ] as const;
 export type WorkKind = (typeof WORK_KINDS)[number];
 
@@ -159,6 +161,7 @@ export const LATE_AFTER_SECONDS: Readonly<Record<WorkKind, number>> = {
   'record-notification': 15 * MINUTE,
   erasure: HOUR,
   'audit-sealing': 10 * MINUTE,
+  'record-packing': DAY,
 };
 
 /**
@@ -230,6 +233,7 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>) =>
     ),
     /** Parts of reconcile that an operator has paused. */
     pauses: await readPauses(tx),
+    packingTrouble: await readPackingTrouble(tx),
     pausedWork: await rowsOf(tx, PAUSED_WORK<PausedWork>({ most: LISTED_MAX })),
     /**
      * Input of workflows that was refused in the last week because it was not

@@ -12,7 +12,8 @@
           partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
           order by d.created_at desc, d.id desc) as nth
       from document d
-      where d.patient_id = :patientId and d.kind = 'attachment' and not :isTakenBack and not is_withheld(d) :of
+      where d.patient_id = :patientId and d.kind = 'attachment' and not :isTakenBack and not is_withheld(d, (
+        select array(select withheld_resources(p.account_id, p.id)) from patient p where p.id = :patientId)) :of
     ) as delivered
     where brought_by = brought_last_by and nth = 1
   ) as brought

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { counted } from '../../../lib/counted.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 
 /**
@@ -25,6 +26,8 @@ export interface RecordAtRest {
 const FIRST = '00000000-0000-0000-0000-000000000000';
 /** A record is packed when nothing was merged into it for this long. */
 const REST_MINUTES = 5;
+const BUSY_MINUTES = 1;
+const FAILED_HOURS_MAX = 24;
 
 export async function readPacking(tx: SystemTx): Promise<PackingState> {
   const { rows } =
@@ -34,21 +37,60 @@ export async function readPacking(tx: SystemTx): Promise<PackingState> {
   return rows[0] ?? { mode: 'off', upTo: null };
 }
 
-/** How many of the records have been taken up, and how many wait to be. */
+export interface PackingProgress {
+  records: number;
+  /** How many of them have been taken up since the mode was set. */
+  done: number;
+  /** Into how many something was merged, to be taken up when they are at rest. */
+  waiting: number;
+  /** How many of these could be taken up now, and since when the first. */
+  due: number;
+  oldestDue: Date | null;
+  /** Whether anything is in packs, which a build of 0.2.0 cannot read. */
+  isAnyPacked: boolean;
+}
+
 export async function readPackingProgress(
   tx: SystemTx,
   { upTo }: PackingState,
-): Promise<{ records: number; done: number; waiting: number }> {
-  const { rows } = await sql<{
-    records: number;
-    done: number;
-    waiting: number;
-  }>`
+): Promise<PackingProgress | undefined> {
+  const { rows } = await sql<PackingProgress>`
     select count(*) as records, count(*) filter (where ${upTo}::uuid is null or id <= ${upTo}) as done,
-      (select count(*) from record_to_pack) as waiting
+      (select count(*) from record_to_pack) as waiting,
+      (select count(*) from record_to_pack where due_at <= now()) as due,
+      (select min(due_at) from record_to_pack where due_at <= now()) as "oldestDue",
+      exists (select from resource_pack) as "isAnyPacked"
     from patient`.execute(tx.db);
-  return rows[0] ?? { records: 0, done: 0, waiting: 0 };
+  return rows[0];
 }
+
+/** Records whose packing fails again and again, with one as an example. */
+export interface PackingTrouble extends RecordAtRest {
+  records: number;
+  failures: number;
+}
+
+/** A failure that was the first may be that of a server that went away. */
+const FAILURES_SHOWN = 2;
+
+export async function readPackingTrouble(
+  tx: SystemTx,
+): Promise<PackingTrouble | undefined> {
+  const { rows } = await sql<PackingTrouble>`
+    select account_id as "accountId", patient_id as "patientId", failures, count(*) over () as records
+    from record_to_pack where failures >= ${FAILURES_SHOWN} order by failures desc, patient_id limit 1`.execute(
+    tx.db,
+  );
+  return rows[0];
+}
+
+/** For `packs status` and `ops`, without the account. */
+export const sayPackingTrouble = ({
+  records,
+  patientId,
+  failures,
+}: PackingTrouble): string =>
+  `the contents of ${counted(records, 'record')} cannot be moved, such as those of patient ${patientId} (tried ${failures} times)`;
 
 /** The same mode again begins with the first record again. */
 export async function setPacking(
@@ -102,8 +144,9 @@ export async function recordsAfter(
 }
 
 /**
- * One transaction's share of a record (0671-packed-records.sql). Returns how many
- * contents were moved; null if the record is being merged.
+ * One transaction's share of a record (0722-packing-watched.sql). Returns how many
+ * contents were moved, none if the operator has set another mode; null if the
+ * record is being merged.
  */
 export async function moveContents(
   tx: AccountTx,
@@ -121,6 +164,11 @@ export async function moveContents(
   return rows[0]?.moved ?? null;
 }
 
+/** Of what waits when packing is turned off: turned on, it begins with the first record. */
+export async function forgetToPack(tx: SystemTx): Promise<void> {
+  await sql`delete from record_to_pack`.execute(tx.db);
+}
+
 export async function settleToPack(
   tx: AccountTx,
   patientId: string,
@@ -130,16 +178,32 @@ export async function settleToPack(
   );
 }
 
-/** Takes a record up again in a while. */
+/** Takes a record that is being merged up again in a while. */
 export async function postponeToPack(
   tx: AccountTx,
   patientId: string,
-  minutes: number,
 ): Promise<void> {
   await sql`
     insert into record_to_pack (account_id, patient_id, due_at)
-    values (${tx.accountId}, ${patientId}, now() + ${minutes} * interval '1 minute')
+    select account_id, id, now() + ${BUSY_MINUTES} * interval '1 minute' from patient where id = ${patientId}
     on conflict (patient_id) do update set due_at = excluded.due_at`.execute(
+    tx.db,
+  );
+}
+
+/**
+ * Takes a record that could not be packed up again after an hour, then after
+ * twice as long each time, a day at most.
+ */
+export async function noteNotPacked(
+  tx: AccountTx,
+  patientId: string,
+): Promise<void> {
+  await sql`
+    insert into record_to_pack as r (account_id, patient_id, due_at, failures)
+    select account_id, id, now() + interval '1 hour', 1 from patient where id = ${patientId}
+    on conflict (patient_id) do update set failures = r.failures + 1,
+      due_at = now() + least(power(2, least(r.failures, 5)), ${FAILED_HOURS_MAX}) * interval '1 hour'`.execute(
     tx.db,
   );
 }

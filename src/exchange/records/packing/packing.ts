@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../platform/database/database.ts';
 import type { Recovery } from '../../platform/recovery/recovery.ts';
 import {
+  forgetToPack,
   moveContents,
+  noteNotPacked,
   notePackedUpTo,
   type PackingMode,
   postponeToPack,
@@ -15,10 +17,6 @@ import {
 
 /** Contents moved in one transaction, so that others need not wait long. */
 const CONTENTS_AT_ONCE = 500;
-/** For a record that is being merged. */
-const BUSY_MINUTES = 1;
-/** For a record that could not be packed. */
-const FAILED_MINUTES = 60;
 const PAUSE_MAX_MS = 1_000;
 
 type Stores = Pick<Store, 'asAccount' | 'asSystem'>;
@@ -34,7 +32,10 @@ export const packingRecovery = (store: Stores): Recovery => ({
   canWait: true,
   async takeUp({ limit, signal }) {
     const { mode, upTo } = await store.asSystem(readPacking);
-    if (mode === 'off') return { found: 0, healed: 0, failures: [] };
+    if (mode === 'off') {
+      await store.asSystem(forgetToPack);
+      return { found: 0, healed: 0, failures: [] };
+    }
     const due = await store.asSystem((tx) => recordsToPack(tx, limit));
     const taken = await moveEach(store, mode, due, signal);
     const isBehind = due.length === limit || signal.aborted;
@@ -72,7 +73,9 @@ async function moveEach(
     } catch (error) {
       taken.looked += 1;
       taken.failures.push(error);
-      await postpone(store, record, FAILED_MINUTES);
+      await store.asAccount(record.accountId, (tx) =>
+        noteNotPacked(tx, record.patientId),
+      );
     }
     taken.found += 1;
   }
@@ -96,21 +99,13 @@ async function moveRecord(
     const begunAt = performance.now();
     const moved = await store.asAccount(accountId, async (tx) => {
       const some = await moveContents(tx, mode, patientId, CONTENTS_AT_ONCE);
-      if (some !== null && some < CONTENTS_AT_ONCE)
-        await settleToPack(tx, patientId);
+      if (some === null) await postponeToPack(tx, patientId);
+      else if (some < CONTENTS_AT_ONCE) await settleToPack(tx, patientId);
       return some;
     });
-    if (moved === null) await postpone(store, record, BUSY_MINUTES);
     all += moved ?? 0;
     await delay(Math.min(performance.now() - begunAt, PAUSE_MAX_MS));
     if (moved === null || moved < CONTENTS_AT_ONCE) return all;
     if (signal.aborted) return undefined;
   }
 }
-
-const postpone = (
-  store: Stores,
-  { accountId, patientId }: RecordAtRest,
-  minutes: number,
-): Promise<void> =>
-  store.asAccount(accountId, (tx) => postponeToPack(tx, patientId, minutes));
