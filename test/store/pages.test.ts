@@ -8,6 +8,8 @@ import { listCohortPatients } from '../../src/exchange/people/cohorts/member-sto
 import { listPatients } from '../../src/exchange/people/patients/patient-store.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import type { ListPlace } from '../../src/exchange/platform/database/page.ts';
+import { searchLeading } from '../../src/exchange/records/reading/record-search-store.ts';
+import { readLeading } from '../../src/exchange/records/reading/record-store.ts';
 import { storeTest } from '../support/fixtures.ts';
 import { querySql } from '../support/postgres-tools.ts';
 import { propertyOf } from '../support/property.ts';
@@ -220,3 +222,33 @@ test('a page of all patients reads its own rows, and counts the others in an ind
   expect(pagesRead).toBeGreaterThan(0);
   expect(pagesRead).toBeLessThan(40);
 });
+
+const newest = { by: 'date', isDescending: true } as const;
+const ofType = { resourceType: 'Condition', clauses: [], lastUpdated: [] };
+test.for<[string, (tx: AccountTx, patientId: string) => Promise<unknown>]>([
+  ['record', (tx, id) => readLeading(tx, id, {}, undefined, 10)],
+  [
+    'search in a record',
+    (tx, id) =>
+      searchLeading(tx, id, { ...ofType, sort: newest }, undefined, 10),
+  ],
+])(
+  'a page of a %s can be read in the order of an index, without sorting all of it',
+  async ([, read], { undone }) => {
+    await undone(async (tx) => {
+      const scans = async () => {
+        const { rows } = await sql<{ scans: number }>`
+        select pg_stat_get_xact_numscans('record_origin_leading'::regclass)::integer as scans`.execute(
+          tx.db,
+        );
+        return rows[0]?.scans ?? Number.NaN;
+      };
+      // Of an empty table PostgreSQL would take no index.
+      await sql`set local enable_seqscan = off`.execute(tx.db);
+      await sql`set local enable_sort = off`.execute(tx.db);
+      const before = await scans();
+      await read(tx, uuidv4());
+      expect((await scans()) - before).toBe(1);
+    });
+  },
+);

@@ -7,7 +7,7 @@ import {
   type DateCondition,
   NOT_INDEXED,
 } from '../rules/search.ts';
-import { mayLeave } from './record-store.ts';
+import { LEADS, mayLeave } from './record-store.ts';
 
 export interface RecordSearch {
   resourceType: string;
@@ -46,7 +46,8 @@ export async function searchLeading(
     .selectFrom('record_origin as l')
     .select(key.as('sortDate'))
     .select(sql<string>`resource_id`.as('id'))
-    .where(({ and }) => and({ patient_id: patientId, leads: true }))
+    .where('patient_id', '=', patientId)
+    .where(LEADS)
     .where(mayLeave(tx, patientId))
     .where('resource_type', '=', resourceType)
     .orderBy(key, direction)

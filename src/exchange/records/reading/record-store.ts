@@ -26,6 +26,13 @@ export const mayLeave = (
   ${id} not in (select withheld_resources(${tx.accountId}, ${patientId}))`;
 
 /**
+ * SQL: whether a delivery leads its consolidated resource, as the index of these
+ * has it. Of `true`, Kysely makes `leads is true`, for which PostgreSQL does not
+ * take that index.
+ */
+export const LEADS = sql<boolean>`leads`;
+
+/**
  * Restricts what is read; an empty filter reads everything. `docs/merge.md`
  * lists which date counts for which type.
  */
@@ -102,7 +109,8 @@ function filtered(
 ) {
   let query = tx.db
     .selectFrom('record_origin')
-    .where(({ and }) => and({ patient_id: patientId, leads: true }))
+    .where('patient_id', '=', patientId)
+    .where(LEADS)
     .where(mayLeave(tx, patientId))
     .where('resource_type', '<>', 'Patient');
   if (types !== undefined)
