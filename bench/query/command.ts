@@ -61,10 +61,11 @@ export const queryCommand = new Command('query')
         );
       const perQuery = (of: keyof RecordBytes) =>
         median(result.bytes.map((bytes) => bytes[of])) / options.queries;
-      const kilobytes = (of: keyof RecordBytes) =>
-        `${(perQuery(of) / 1000).toFixed(0)} kB`;
-      const timesSource =
-        (perQuery('blobs') + perQuery('tables')) / perQuery('source');
+      const written = {
+        source: perQuery('source'),
+        blobs: perQuery('blobs'),
+        tables: perQuery('tables'),
+      };
       const ratio = (of: Figure) => ratioTo(result.bare, of);
       const summary = {
         ...result,
@@ -83,7 +84,8 @@ export const queryCommand = new Command('query')
           `CPU per query: ${summary.ratios.cpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
           `a second query in which nothing changed: CPU ${againRatio('cpuSecondsPerQuery').toFixed(2)} of the first, PostgreSQL's CPU ${againRatio('postgresCpuSecondsPerQuery').toFixed(2)}`,
           `PostgreSQL's CPU per query: ${summary.ratios.postgresCpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
-          `a record takes ${timesSource.toFixed(2)} times the bytes of its sources: ${kilobytes('source')} became ${kilobytes('blobs')} of blobs and ${kilobytes('tables')} of rows and indexes`,
+          `a record as it was written takes ${besideSource(written)}`,
+          `a record at rest takes ${besideSource(result.bytesAtRest)}`,
           ...(options.jobQueue === true
             ? [
                 `beside the same steps as jobs of pg-boss: queries/s ${ratioTo(result.jobQueue, 'queriesPerSecond').toFixed(2)}, CPU ${ratioTo(result.jobQueue, 'cpuSecondsPerQuery').toFixed(2)}, PostgreSQL's CPU ${ratioTo(result.jobQueue, 'postgresCpuSecondsPerQuery').toFixed(2)}`,
@@ -94,6 +96,9 @@ export const queryCommand = new Command('query')
       );
     },
   );
+
+const besideSource = ({ source, blobs, tables }: RecordBytes): string =>
+  `${((blobs + tables) / source).toFixed(2)} times the bytes of its sources: ${(tables / source).toFixed(2)} in PostgreSQL, ${(blobs / source).toFixed(2)} in blobs`;
 
 export const pureCommand = new Command('pure')
   .description(

@@ -5,6 +5,7 @@ import type { Environment } from './environment.ts';
 const TABLES = [
   'document',
   'document_conversion',
+  'origin_pack',
   'patient_at_source',
   'patient_resource',
   'retired_resource',
@@ -52,6 +53,20 @@ export async function recordBytes({
       blobs,
       tables: Number(rows[0]?.tables),
     };
+  } finally {
+    await client.end();
+  }
+}
+
+/** Moves all records into packs, and gives what that frees to the disk. */
+export async function putToRest({ databaseUrl }: Environment): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(
+      'select pack_record(id, 100000), pack_origins(id) from patient',
+    );
+    await client.query(`vacuum full ${TABLES.join(', ')}`);
   } finally {
     await client.end();
   }

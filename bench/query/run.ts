@@ -20,7 +20,12 @@ import type { bareQuery } from './bare-workflow.ts';
 import { type Environment, startEnvironment } from './environment.ts';
 import { startJobQueue } from './job-queue.ts';
 import { startProfile } from './profile.ts';
-import { bytesBetween, type RecordBytes, recordBytes } from './record-bytes.ts';
+import {
+  bytesBetween,
+  putToRest,
+  type RecordBytes,
+  recordBytes,
+} from './record-bytes.ts';
 import {
   countStatements,
   type Recording,
@@ -71,6 +76,8 @@ export interface QueryBenchResult {
   resources: number;
   /** What the records of our first queries take, by round. */
   bytes: RecordBytes[];
+  /** The same of further queries, once their records are at rest. */
+  bytesAtRest: RecordBytes;
 }
 
 /**
@@ -102,6 +109,7 @@ export async function benchQueries(
       events: { ours: 0, bare: 0 },
       resources,
       bytes: [],
+      bytesAtRest: { source: 0, blobs: 0, tables: 0 },
     };
     for (let round = 1; round <= options.rounds; round++) {
       const isProfiled =
@@ -144,10 +152,23 @@ export async function benchQueries(
       result.jobQueue.push(queued);
       note(`round ${round}: pg-boss ${describe(queued)}`);
     }
+    result.bytesAtRest = await bytesAtRest(env, options);
     return result;
   } finally {
     await env.stop();
   }
+}
+
+async function bytesAtRest(
+  env: Environment,
+  { sample, queries, inFlight }: QueryBenchOptions,
+): Promise<RecordBytes> {
+  const patients = await preparePatients(env, sample, queries);
+  await putToRest(env);
+  const before = await recordBytes(env);
+  await ours(env, patients, inFlight);
+  await putToRest(env);
+  return bytesBetween(before, await recordBytes(env));
 }
 
 const describe = (measured: Measured): string => {

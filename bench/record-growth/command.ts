@@ -13,10 +13,24 @@ export const recordGrowthCommand = new Command('record-growth')
     [100, 1_000, 5_000],
   )
   .option('--sample <key>', 'patient', 'keith-kiehn')
+  .option(
+    '--no-packed',
+    'copies of a record as it was merged, with all of it in rows',
+  )
   .option('--json', 'print the result as one JSON line')
   .action(
-    async ({ json, ...options }: RecordGrowthOptions & { json?: true }) => {
-      const measured = await benchRecordGrowth(options, note);
+    async ({
+      json,
+      packed,
+      ...options
+    }: Omit<RecordGrowthOptions, 'isPacked'> & {
+      packed: boolean;
+      json?: true;
+    }) => {
+      const measured = await benchRecordGrowth(
+        { ...options, isPacked: packed },
+        note,
+      );
       if (json === true) return printJson(measured);
       const lines = measured.map((each) =>
         [

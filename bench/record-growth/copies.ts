@@ -7,8 +7,10 @@ const TABLES = [
   'document_conversion',
   'patient_at_source',
   'patient_resource',
+  'resource_pack',
   'record_key',
   'record_origin',
+  'origin_pack',
   'record_resource',
 ] as const;
 const IN_ONE_STATEMENT = 100;
@@ -16,9 +18,19 @@ const IN_ONE_STATEMENT = 100;
 /** How a column of a copy follows from the copied row `t` and the copy `m`. */
 function copiedValue(column: string, type: string): string {
   if (column === 'account_id' || type !== 'uuid') return `t.${column}`;
-  // The patient's own resource has the id of the patient.
-  return `case when t.${column} = m.patient then m.id else md5(t.${column}::text || m.n)::uuid end`;
+  return copiedId(`t.${column}`);
 }
+
+/** The patient's own resource has the id of the patient. */
+const copiedId = (id: string): string =>
+  `case when ${id} = m.patient then m.id else md5(${id}::text || m.n)::uuid end`;
+
+/** The same of arrays of a composite type. */
+const COPIED_ARRAYS = {
+  places: `array(select row(o.source, o.resource_type, o.source_id, o.sha256, o.rules, ${copiedId('o.resource_id')}, o.exclusion,
+    o.rank, o.leads, o.superseded, o.medication_id, o.sort_date, o.date_from, o.date_to)::origin_place from unnest(t.places) as o)`,
+  facts: `array(select row(${copiedId('o.family_id')}, o.keys, o.assertions, o.search)::origin_facts from unnest(t.facts) as o)`,
+};
 
 /**
  * Copies a patient with its record, row by row, to patients of other ids, from
@@ -72,6 +84,7 @@ async function copyStatement(
     // Unique in the account.
     ['file_name', `m.n || '-' || t.file_name`],
     ['external_id', `m.n || '-' || t.external_id`],
+    ...Object.entries(COPIED_ARRAYS),
   ]);
   if (table === 'patient') own.set('id', 'm.id');
   const values = rows.map(

@@ -16,6 +16,8 @@ import { copyRecord } from './copies.ts';
 export interface RecordGrowthOptions {
   sizes: number[];
   sample: string;
+  /** Copies of a record at rest, of which contents and origins are in packs. */
+  isPacked: boolean;
 }
 
 export interface RecordGrowth {
@@ -42,7 +44,7 @@ const READS = 9;
  * measures what PostgreSQL takes, and what its upkeep and reads cost.
  */
 export async function benchRecordGrowth(
-  { sizes, sample }: RecordGrowthOptions,
+  { sizes, sample, isPacked }: RecordGrowthOptions,
   note: (line: string) => void,
 ): Promise<RecordGrowth[]> {
   const environment = await startEnvironment();
@@ -51,6 +53,10 @@ export async function benchRecordGrowth(
     await admin.connect();
     await recordSample(environment, sample);
     const patientId = environment.recordings.get(sample)?.patientId ?? '';
+    if (isPacked)
+      await admin.query('select pack_record($1, 100000), pack_origins($1)', [
+        patientId,
+      ]);
     const measured: RecordGrowth[] = [];
     for (const records of sizes) {
       const from = measured.at(-1)?.records ?? 1;

@@ -10,7 +10,7 @@ const recovery = packingRecovery(
 for (;;) {
   const round = {
     limit: 500,
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(240_000),
     recheckBefore: new Date(),
   };
   // PostgreSQL is away for a moment when one of its sessions was killed.

@@ -112,7 +112,7 @@ test.each(SOURCES)(
     // What it delivered, counted resource by resource.
     const { rows } = await env.store.asAccount(accountId, async (tx) => ({
       rows: await tx.db
-        .selectFrom('patient_resource')
+        .selectFrom('delivered_resource')
         .select(['resource_type', 'content'])
         .where('source', '=', source)
         .execute(),

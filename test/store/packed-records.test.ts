@@ -5,6 +5,7 @@ import { retire } from '../../src/exchange/records/merge/retirement-store.ts';
 import { packingRecovery } from '../../src/exchange/records/packing/packing.ts';
 import {
   moveContents,
+  moveOrigins,
   type PackingMode,
   readPacking,
   setPacking,
@@ -39,9 +40,11 @@ const test = recordTest.extend(
       mode: Exclude<PackingMode, 'off'>,
     ) => {
       await owner.query('update packing set mode = $1', [mode]);
-      return store.asAccount(accountId, (tx) =>
-        moveContents(tx, mode, patientId, 10_000),
-      );
+      return store.asAccount(accountId, async (tx) => {
+        const moved = await moveContents(tx, mode, patientId, 10_000);
+        if (moved !== null) await moveOrigins(tx, mode, patientId);
+        return moved;
+      });
     };
     return {
       ...environment,
@@ -61,6 +64,24 @@ const test = recordTest.extend(
               ids.get(source) ?? [],
             );
         }
+      },
+      /** What the merge knows of a patient's deliveries: all of it as text, and where it is. */
+      async origins(patientId: string) {
+        const { rows } = await owner.query<{
+          inRows: number;
+          inPacks: number;
+          keys: number;
+          text: string;
+        }>(
+          `select (select count(*)::int from record_origin where patient_id = $1) as "inRows",
+             (select count(*)::int from packed_place where patient_id = $1) as "inPacks",
+             (select count(*)::int from record_key where patient_id = $1) as keys,
+             (select string_agg((to_jsonb(o) - 'sha256')::text, e'\n' order by resource_type, source, source_id) from merged_origin as o
+              where patient_id = $1) as text`,
+          [patientId],
+        );
+        if (rows[0] === undefined) throw new Error('no row');
+        return rows[0];
       },
       merge: (patientId: string) =>
         environment.records.merge(accountId, patientId),
@@ -106,10 +127,17 @@ describe('a record', () => {
     await record.deliverAll(patientId, whole);
     await record.merge(patientId);
     const before = await record.text(patientId);
+    const origins = await record.origins(patientId);
 
     const moved = await record.pack(patientId);
     const packed = await record.where(patientId);
     expect(packed).toMatchObject({ inPacks: moved, held: moved });
+    expect(await record.origins(patientId)).toEqual({
+      inRows: 0,
+      inPacks: origins.inRows,
+      keys: 0,
+      text: origins.text,
+    });
     expect(packed.inPacks).toBeGreaterThan(0.9 * whole.length);
     expect(packed.packs).toBeLessThan(whole.length / 4);
     expect(await record.text(patientId)).toBe(before);
@@ -120,6 +148,7 @@ describe('a record', () => {
       inPacks: 0,
       packs: 0,
     });
+    expect(await record.origins(patientId)).toEqual(origins);
     expect(await record.text(patientId)).toBe(before);
   });
 
@@ -131,10 +160,14 @@ describe('a record', () => {
     await record.pack(patientId);
 
     await record.owner.query(
-      'update record_origin set rules = 0 where patient_id = $1',
+      `update origin_pack set places = array(
+         select row(source, resource_type, source_id, sha256, 0, resource_id, exclusion, rank, leads, superseded,
+           medication_id, sort_date, date_from, date_to)::origin_place from unnest(places))
+       where patient_id = $1`,
       [patientId],
     );
     expect((await record.merge(patientId)).changed).toBeGreaterThan(400);
+    expect((await record.origins(patientId)).inPacks).toBe(0);
     expect(await record.text(patientId)).toBe(before);
   });
 
@@ -159,6 +192,74 @@ describe('a record', () => {
       packs: 0,
     });
     expect(await record.text(patientId)).toBe(before);
+  });
+
+  test('gives up no origin that reads otherwise from its pack, and none whose key is missing', async ({
+    record,
+  }) => {
+    const patientId = await record.addPatient(person);
+    await record.deliverAll(patientId, whole);
+    await record.merge(patientId);
+    const before = await record.origins(patientId);
+    await record.owner.query(`
+      create function spoil() returns trigger language plpgsql as $$ begin
+        new.facts[1].search := '{another}'; return new; end $$;
+      create trigger spoil before insert on origin_pack for each row execute function spoil()`);
+    try {
+      await expect(record.pack(patientId)).rejects.toThrow(/reads otherwise/);
+    } finally {
+      await record.owner.query('drop function spoil cascade');
+    }
+    expect(await record.origins(patientId)).toEqual(before);
+
+    await record.owner.query(
+      'delete from record_key where ctid = (select min(ctid) from record_key where patient_id = $1)',
+      [patientId],
+    );
+    await expect(record.pack(patientId)).rejects.toThrow(/keys of a record/);
+    expect((await record.origins(patientId)).inRows).toBe(before.inRows);
+    await record.owner.query('delete from patient where id = $1', [patientId]);
+  });
+
+  test('keeps its origins in rows while something is yet to be merged, and if it is very large', async ({
+    record,
+  }) => {
+    const patientId = await record.addPatient(person);
+    await record.deliverAll(patientId, [observation('a', 'iron')]);
+    await record.merge(patientId);
+    await record.deliverAll(patientId, [observation('b', 'copper')]);
+    await record.pack(patientId);
+    expect(await record.origins(patientId)).toMatchObject({
+      inRows: 1,
+      inPacks: 0,
+    });
+
+    await record.merge(patientId);
+    await record.pack(patientId);
+    expect(await record.origins(patientId)).toMatchObject({
+      inRows: 0,
+      inPacks: 2,
+    });
+
+    await record.unpack(patientId);
+    await record.owner.query(
+      `insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, keys, rank, leads, sort_date)
+       select account_id, patient_id, source, resource_type, n::text, sha256, rules, '{}', n::text, false, ''
+       from record_origin, generate_series(1, 5000) as n where patient_id = $1 and source_id = 'a'`,
+      [patientId],
+    );
+    await record.owner.query(
+      `insert into patient_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content)
+       select account_id, patient_id, source, resource_type, n::text, document_id, sha256, '{}'
+       from patient_resource, generate_series(1, 5000) as n where patient_id = $1 and source_id = 'a'`,
+      [patientId],
+    );
+    await record.owner.query('select pack_origins($1)', [patientId]);
+    expect(await record.origins(patientId)).toMatchObject({
+      inRows: 5002,
+      inPacks: 0,
+    });
+    await record.owner.query('delete from patient where id = $1', [patientId]);
   });
 
   test('is not read when a pack is missing', async ({ record }) => {
@@ -275,13 +376,17 @@ describe('while a record is packed', () => {
       const before = await record.text(patientId);
       if (mode === 'unpack') await record.pack(patientId);
       const start = await record.where(patientId);
+      const origins = await record.origins(patientId);
 
       const killed = new pg.Client({ connectionString: record.databaseUrl });
       killed.on('error', () => undefined);
       await killed.connect();
       await record.owner.query('update packing set mode = $1', [mode]);
       await killed.query('begin');
-      await killed.query(`select ${mode}_record($1, 10000)`, [patientId]);
+      await killed.query(
+        `select ${mode}_record($1, 10000), ${mode}_origins($1)`,
+        [patientId],
+      );
       const { rows } = await killed.query('select pg_backend_pid() as pid');
       const ended = new Promise((resolve) => killed.once('end', resolve));
       await record.owner.query('select pg_terminate_backend($1)', [
@@ -290,6 +395,7 @@ describe('while a record is packed', () => {
       await ended;
 
       await expect.poll(() => record.where(patientId)).toEqual(start);
+      expect(await record.origins(patientId)).toEqual(origins);
       expect(await record.text(patientId)).toBe(before);
       await record[mode](patientId);
       expect(await record.text(patientId)).toBe(before);
@@ -305,6 +411,7 @@ describe('while a record is packed', () => {
             'deliver',
             'retire',
             'forget',
+            'merge',
             'pack',
             'unpack',
           ),
@@ -353,7 +460,7 @@ describe('while a record is packed', () => {
         };
         // Of each resource, changes are in order; packing is at any time.
         const lanes = Map.groupBy(steps, ({ id, change }) =>
-          change === 'pack' || change === 'unpack' ? change : id,
+          ['merge', 'pack', 'unpack'].includes(change) ? change : id,
         );
         await Promise.all([...lanes.values()].map(inTurn));
 
@@ -375,6 +482,14 @@ describe('while a record is packed', () => {
                + (select count(*)::int from retired_resource where ${own} and pack is not null) as referred`,
         );
         expect(places[0].held).toBe(places[0].referred);
+
+        await record.merge(patientId);
+        const text = await record.text(patientId);
+        await record.unpack(patientId);
+        expect((await record.origins(patientId)).inRows).toBe(rows.length);
+        await record.pack(patientId);
+        expect((await record.origins(patientId)).inPacks).toBe(rows.length);
+        expect(await record.text(patientId)).toBe(text);
       }),
   );
 });

@@ -356,7 +356,7 @@ describe('a record that cannot be packed', () => {
     const patientId = await operator.addRecord('large', [
       observation('iron', 'iron'),
       observation('noise', noise),
-      observation('spaces', 'large'.padEnd(9_000)),
+      observation('spaces', 'large'.padEnd(33_000)),
     ]);
     const text = await operator.text(patientId);
     await operator.allAreDue();

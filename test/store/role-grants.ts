@@ -89,6 +89,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'network_query_run',
     'network_query_timeline',
     'notification',
+    'origin_pack',
     'patient',
     'patient_at_source',
     'patient_identity_key',
@@ -154,7 +155,13 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
       exchange_system: 'S',
       exchange_admin: 'S',
     },
-    ['delivered_resource', 'wanted_cohort_schedule'],
+    [
+      'delivered_resource',
+      'merged_origin',
+      'merged_place',
+      'packed_place',
+      'wanted_cohort_schedule',
+    ],
   ),
   network_connection: {
     exchange_app: 'S',

@@ -29,6 +29,7 @@ const COPIED: Record<string, Record<string, string>> = {
  */
 const MERGED: typeof COPIED = {
   record_origin: { patient_id: copyOf('t.patient_id') },
+  origin_pack: { patient_id: copyOf('t.patient_id') },
   record_key: { patient_id: copyOf('t.patient_id') },
   record_resource: { patient_id: copyOf('t.patient_id') },
 };

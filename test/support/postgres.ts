@@ -28,7 +28,8 @@ const FAST_SETTINGS = {
 
 /**
  * With PACK_AT_ONCE=1 in the environment, each content is in a pack as soon as it
- * is written: the same tests, of packed records.
+ * is written, and each origin at the end of the transaction that merged it: the
+ * same tests, of packed records.
  */
 const PACK_AT_ONCE = `
   CREATE FUNCTION pack_at_once() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -41,7 +42,14 @@ const PACK_AT_ONCE = `
   CREATE TRIGGER written_is_packed AFTER INSERT ON patient_resource REFERENCING NEW TABLE AS written
     FOR EACH STATEMENT EXECUTE FUNCTION pack_at_once();
   CREATE TRIGGER written_over_is_packed AFTER UPDATE ON patient_resource REFERENCING NEW TABLE AS written
-    FOR EACH STATEMENT EXECUTE FUNCTION pack_at_once()`;
+    FOR EACH STATEMENT EXECUTE FUNCTION pack_at_once();
+  CREATE FUNCTION pack_origins_at_once() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM pack_origins(NEW.patient_id);
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER merged_is_packed AFTER INSERT OR UPDATE ON record_origin DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION pack_origins_at_once()`;
 
 export interface TestPostgres extends RunningPart {
   /** Superuser address of the maintenance database. */

@@ -10,6 +10,7 @@ import {
   type PendingDelivery,
   pendingDeliveries,
   stillPending,
+  unpackOrigins,
   withRecordLocked,
 } from './merge/merge-store.ts';
 
@@ -80,6 +81,7 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
           changed += await store.asAccount(
             accountId,
             async (tx) => {
+              await unpackOrigins(tx, patientId);
               const places = await stillPending(
                 tx,
                 patientId,

@@ -36,6 +36,37 @@ interface ResourceColumns extends DeliveredColumns {
   place: Generated<number | null>;
 }
 
+/** Where a delivery is in the record, by the last merge. */
+interface OriginPlaceColumns {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  resource_type: string;
+  source_id: string;
+  sha256: Buffer;
+  rules: number;
+  resource_id: string | null;
+  exclusion: ExclusionReason | null;
+  rank: string;
+  leads: boolean;
+  /** A newer version of its statement leads; nothing of it counts. */
+  superseded: Generated<boolean>;
+  medication_id: string | null;
+  sort_date: string;
+  /** YYYY-MM-DD */
+  date_from: string | null;
+  /** YYYY-MM-DD or `infinity` */
+  date_to: string | null;
+}
+
+/** What only merging and searching read of a delivery. */
+interface OriginFactColumns {
+  family_id: string | null;
+  keys: string[];
+  assertions: ColumnType<Record<string, string>, string, string>;
+  search: Generated<string[]>;
+}
+
 declare module '../platform/database/schema.ts' {
   interface Database {
     /** Read and written by SQL only. */
@@ -97,31 +128,15 @@ declare module '../platform/database/schema.ts' {
       source: RecordSource;
       source_patient_id: string;
     };
-    record_origin: {
-      account_id: string;
-      patient_id: string;
-      source: RecordSource;
-      resource_type: string;
-      source_id: string;
-      sha256: Buffer;
-      rules: number;
-      resource_id: string | null;
-      family_id: string | null;
-      exclusion: ExclusionReason | null;
-      keys: string[];
-      assertions: ColumnType<Record<string, string>, string, string>;
-      rank: string;
-      leads: boolean;
-      /** A newer version of its statement leads; nothing of it counts. */
-      superseded: Generated<boolean>;
-      medication_id: string | null;
-      sort_date: string;
-      /** YYYY-MM-DD */
-      date_from: string | null;
-      /** YYYY-MM-DD or `infinity` */
-      date_to: string | null;
-      search: Generated<string[]>;
-    };
+    record_origin: OriginPlaceColumns & OriginFactColumns;
+    /** What places a delivery in the record, wherever that is kept: a view. */
+    merged_place: OriginPlaceColumns;
+    /** All that the merge knows of a delivery, wherever that is kept: a view. */
+    merged_origin: OriginPlaceColumns & OriginFactColumns;
+    /** `merged_place` of the deliveries that are in packs: a view. */
+    packed_place: OriginPlaceColumns;
+    /** Read and written by SQL only. */
+    origin_pack: object;
     /** A consolidated resource, also after it has gone. */
     record_resource: {
       account_id: string;

@@ -20,6 +20,7 @@ import {
   readAffected,
   readDeliveries,
   readOrigins,
+  unpackOrigins,
   upsertOrigins,
   writeKeys,
 } from './merge-store.ts';
@@ -43,6 +44,7 @@ export async function mergeBatch(
   patientId: string,
   places: readonly DeliveryPlace[],
 ): Promise<void> {
+  await unpackOrigins(tx, patientId);
   const medications = places.filter(
     ({ resourceType }) => resourceType === 'Medication',
   );

@@ -54,6 +54,18 @@ export function withRecordLocked(patientId: string): { begin: string } {
 }
 
 /**
+ * Takes what the merge knows of a record out of packs, where a record at rest
+ * has it (0730-origins-in-packs.sql). To be called before any of it is written;
+ * the caller holds the record's lock.
+ */
+export async function unpackOrigins(
+  tx: AccountTx,
+  patientId: string,
+): Promise<void> {
+  await sql`select unpack_origins(${patientId})`.execute(tx.db.later);
+}
+
+/**
  * Deliveries that are new, changed, gone, or were merged by another version of
  * the rules.
  */
@@ -74,7 +86,7 @@ export async function pendingDeliveries(
 
 /**
  * The given deliveries without those that another process has merged in the
- * meantime.
+ * meantime. The record's origins are out of packs (`unpackOrigins`).
  */
 export async function stillPending(
   tx: AccountTx,

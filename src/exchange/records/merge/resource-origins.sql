@@ -4,7 +4,7 @@ select o.resource_type as "resourceType", o.source, o.source_id as "sourceId", d
   jsonb_path_query_first(p.content, :statedOnPath::jsonpath) #>> '{}' as "statedOn",
   o.leads, o.superseded, o.keys, exists (select from record_split s where s.patient_id = o.patient_id and s.source = o.source
     and s.resource_type = o.resource_type and s.source_id = o.source_id) as split
-from record_origin o
+from merged_origin o
 join delivered_resource p using (patient_id, source, resource_type, source_id)
 join document d on d.id = p.document_id
 where o.patient_id = :patientId and o.resource_id = :resourceId and :mayLeave

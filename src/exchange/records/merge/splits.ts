@@ -118,7 +118,7 @@ export async function resourceOfDelivery(
   place: DeliveryPlace,
 ): Promise<string | null> {
   const row = await tx.db
-    .selectFrom('record_origin')
+    .selectFrom('merged_place')
     .select('resource_id')
     .where(({ and }) => and(columnsOf({ ...place, patientId })))
     .executeTakeFirst();

@@ -164,6 +164,26 @@ export async function moveContents(
   return rows[0]?.moved ?? null;
 }
 
+/**
+ * The same for what the merge knows of a record, all of it at once
+ * (0730-origins-in-packs.sql). Returns of how many deliveries. The caller holds the
+ * record's lock, as after `moveContents`.
+ */
+export async function moveOrigins(
+  tx: AccountTx,
+  mode: Exclude<PackingMode, 'off'>,
+  patientId: string,
+): Promise<number> {
+  const move =
+    mode === 'pack'
+      ? sql`pack_origins(${patientId})`
+      : sql`unpack_origins(${patientId})`;
+  const { rows } = await sql<{
+    moved: number;
+  }>`select ${move} as moved from packing where mode = ${mode}`.execute(tx.db);
+  return rows[0]?.moved ?? 0;
+}
+
 /** Of what waits when packing is turned off: turned on, it begins with the first record. */
 export async function forgetToPack(tx: SystemTx): Promise<void> {
   await sql`delete from record_to_pack`.execute(tx.db);

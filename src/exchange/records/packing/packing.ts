@@ -4,6 +4,7 @@ import type { Recovery } from '../../platform/recovery/recovery.ts';
 import {
   forgetToPack,
   moveContents,
+  moveOrigins,
   noteNotPacked,
   notePackedUpTo,
   type PackingMode,
@@ -83,9 +84,10 @@ async function moveEach(
 }
 
 /**
- * Moves the contents of a record, some in each transaction.
+ * Moves the contents of a record, some in each transaction, and with the last of
+ * them what the merge knows of it.
  *
- * @returns how many; undefined if the signal has aborted before the last
+ * @returns how much was moved; undefined if the signal has aborted before the last
  */
 async function moveRecord(
   store: Stores,
@@ -99,13 +101,15 @@ async function moveRecord(
     const begunAt = performance.now();
     const moved = await store.asAccount(accountId, async (tx) => {
       const some = await moveContents(tx, mode, patientId, CONTENTS_AT_ONCE);
-      if (some === null) await postponeToPack(tx, patientId);
-      else if (some < CONTENTS_AT_ONCE) await settleToPack(tx, patientId);
-      return some;
+      const areAll = some !== null && some < CONTENTS_AT_ONCE;
+      const origins = areAll ? await moveOrigins(tx, mode, patientId) : 0;
+      if (areAll) await settleToPack(tx, patientId);
+      else if (some === null) await postponeToPack(tx, patientId);
+      return { some, areAll, origins };
     });
-    all += moved ?? 0;
+    all += (moved.some ?? 0) + moved.origins;
     await delay(Math.min(performance.now() - begunAt, PAUSE_MAX_MS));
-    if (moved === null || moved < CONTENTS_AT_ONCE) return all;
+    if (moved.some === null || moved.areAll) return all;
     if (signal.aborted) return undefined;
   }
 }

@@ -1,13 +1,20 @@
-with member as materialized (
-  select wanted.place as nth, o.resource_id, o.resource_type, o.rank, o.leads, o.superseded, p.source, p.source_id, p.document_id,
-    p.collected_at, p.converted_from, p.content, p.pack, p.place
-  -- `offset 0` hides from the planner which patient it is, as in merge-store.ts.
-  from (select :patientId::uuid as patient_id, each.*
-    from unnest(:resourceIds::uuid[]) with ordinality as each(id, place) offset 0) as wanted
-  cross join lateral (select * from record_origin
-    where patient_id = wanted.patient_id and resource_id = wanted.id and :mayLeave offset 0) o
+with wanted as materialized (
+  select :patientId::uuid as patient_id, each.*
+  from unnest(:resourceIds::uuid[]) with ordinality as each(resource_id, nth)
+), origin as materialized (
+  -- From here, the planner does not see which patient it is, as in merge-store.ts.
+  select wanted.patient_id, nth, o.* from wanted
+  cross join lateral (select resource_id, source, resource_type, source_id, rank, leads, superseded from record_origin
+    where patient_id = wanted.patient_id and resource_id = wanted.resource_id and :mayLeave offset 0) o
+  union all
+  select patient_id, nth, resource_id, source, resource_type, source_id, rank, leads, superseded
+  from wanted join packed_place using (patient_id, resource_id)
+  where patient_id = :patientId and :mayLeave
+), member as materialized (
+  select o.*, p.document_id, p.collected_at, p.converted_from, p.content, p.pack, p.place
+  from origin o
   cross join lateral (select * from patient_resource
-    where patient_id = wanted.patient_id and source = o.source and resource_type = o.resource_type
+    where patient_id = o.patient_id and source = o.source and resource_type = o.resource_type
       and source_id = o.source_id limit 1) p
 ), opened as materialized (
   select * from opened_packs(:patientId, array(select distinct pack from member where pack is not null))

@@ -43,7 +43,7 @@ export async function searchLeading(
   const direction = sort.isDescending ? 'desc' : 'asc';
   const key = sort.by === 'date' ? sql<string>`sort_date` : CHANGED_AT;
   let query = tx.db
-    .selectFrom('record_origin as l')
+    .selectFrom('merged_place as l')
     .select(key.as('sortDate'))
     .select(sql<string>`resource_id`.as('id'))
     .where('patient_id', '=', patientId)
@@ -55,7 +55,7 @@ export async function searchLeading(
     .limit(count);
   for (const clause of clauses)
     query = query.where(
-      sql<boolean>`resource_id in (select resource_id from record_origin
+      sql<boolean>`resource_id in (select resource_id from merged_origin
         where patient_id = ${patientId} and resource_type = ${resourceType} and resource_id is not null
         and (${sql.join([sql`search && array[${NOT_INDEXED}]`, ...clause.map(matching)], sql` or `)}))`,
     );

@@ -108,7 +108,7 @@ function filtered(
   { types, dateFrom, dateTo }: ConsolidatedFilter,
 ) {
   let query = tx.db
-    .selectFrom('record_origin')
+    .selectFrom('merged_place')
     .where('patient_id', '=', patientId)
     .where(LEADS)
     .where(mayLeave(tx, patientId))
@@ -196,13 +196,20 @@ export async function resolveReferences(
   const { rows } = await sql<
     SourceReference & { resourceId: string; mayLeave: boolean }
   >`
-    select n.source, n.type, n.id, o.resource_id as "resourceId", ${mayLeave(tx, patientId, sql`o.resource_id`)} as "mayLeave"
-    from (select ${patientId}::uuid as patient_id, each.*
-      from json_to_recordset(${JSON.stringify(targets)}::json) as each(source text, type text, id text) offset 0) as n
-    cross join lateral (select resource_id from record_origin
-      where patient_id = n.patient_id and source = n.source and resource_type = n.type and source_id = n.id
-      limit 1) o
-    where o.resource_id is not null`.execute(tx.db);
+    with n as materialized (select ${patientId}::uuid as patient_id, each.*
+      from json_to_recordset(${JSON.stringify(targets)}::json) as each(source text, type text, id text))
+    select source, type, id, resource_id as "resourceId", ${mayLeave(tx, patientId)} as "mayLeave"
+    from (
+      select n.source, n.type, n.id, o.resource_id from n
+      cross join lateral (select resource_id from record_origin
+        where patient_id = n.patient_id and source = n.source and resource_type = n.type and source_id = n.id
+        limit 1) o
+      union all
+      select n.source, n.type, n.id, o.resource_id
+      from n join packed_place o on o.source = n.source and o.resource_type = n.type and o.source_id = n.id
+      where o.patient_id = ${patientId}
+    ) as known
+    where resource_id is not null`.execute(tx.db);
   return rows;
 }
 
@@ -216,7 +223,7 @@ export async function readReplacedReferences(
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select o.resource_id as id from (${replacedDocuments(patientId)}) as replaced
-    join record_origin o on o.patient_id = ${patientId} and o.source = replaced.source
+    join merged_place o on o.patient_id = ${patientId} and o.source = replaced.source
       and o.resource_type = 'DocumentReference' and o.source_id = replaced.source_id
     where o.resource_id is not null`.execute(tx.db);
   return rows.map(({ id }) => id);
