@@ -19,6 +19,10 @@ const test = storeTest.extend('single', async ({ database }, { onCleanup }) => {
     store.asSystem(async ({ db }) => (await statement.execute(db)).rows);
   return {
     ask,
+    askAsNetwork: <Row>(statement: RawBuilder<Row>) =>
+      store.asResponder('01a22bdf-85e1-733e-85d8-36a2028a175e', ({ db }) =>
+        statement.execute(db),
+      ),
     async often<Row>(statement: () => RawBuilder<Row>) {
       for (let time = 0; time < OFTEN; time++) await ask(statement());
     },
@@ -42,6 +46,20 @@ test('a statement that is asked often is parsed once a connection', async ({
   expect(await single.ask(sql`select ${7}::int as asked_often`)).toEqual([
     { asked_often: 7 },
   ]);
+});
+
+test('a network’s statement, of which the names mean other tables, is not what was prepared of ours', async ({
+  single,
+}) => {
+  const statement = () =>
+    sql`select id, first_names from patient where id = ${'01a22bdf-85e1-733e-85d8-36a2028a175e'}`;
+  for (let time = 0; time < OFTEN; time++)
+    await single.askAsNetwork(statement());
+  expect(await single.prepared('first_names')).toBe(0);
+
+  await single.often(statement);
+  expect(await single.prepared('first_names')).toBe(1);
+  await single.askAsNetwork(statement());
 });
 
 test('a long list is planned for itself, a short one is not', async ({

@@ -226,15 +226,21 @@ const connectionThat = (
 
 /**
  * A client in pg's pipeline mode: what is asked in one turn of the event loop
- * leaves in one piece. What is asked often is prepared (`preparedName`).
+ * leaves in one piece. What is asked often is prepared (`preparedName`), unless
+ * the transaction has a search path of its own: there, the same names mean other
+ * tables, and PostgreSQL refuses what was prepared of the usual ones.
  */
 export class PipelinedClient extends pg.Client {
+  #hasUsualTables = true;
+
   override query(...call: unknown[]): never {
     const { stream } = this.connection;
     stream.cork();
     process.nextTick(() => stream.uncork());
     const [text, values] = call;
-    const name = preparedName(text, values);
+    if (typeof text === 'string' && text.startsWith('begin'))
+      this.#hasUsualTables = !text.includes('search_path');
+    const name = this.#hasUsualTables ? preparedName(text, values) : undefined;
     const asked =
       name === undefined ? call : [{ name, text, values }, ...call.slice(2)];
     return Reflect.apply(super.query, this, asked) as never;
