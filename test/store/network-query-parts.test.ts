@@ -10,6 +10,7 @@ import {
   completenessMeta,
   readRecordCompleteness,
 } from '../../src/exchange/records/reading/completeness.ts';
+import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import {
   type MissingResources,
@@ -35,6 +36,23 @@ const test = queryTest.extend(
   { scope: 'file' },
   async ({ environment, account }) => {
     const patientId = await account.addPatient();
+    const { accountId } = account.step(patientId, 'hie');
+    // Only an account that has connections is asked for its parts.
+    for (const [name, id] of Object.entries(IDS))
+      await environment.store.asSystem((tx) =>
+        insertConnection(tx, {
+          id,
+          accountId,
+          source: 'hie',
+          name,
+          baseUrl: 'http://127.0.0.1:1/',
+          settings: {},
+          authKind: 'bearer',
+          credentials: Buffer.alloc(0),
+          namespace: `c-${id.slice(-8)}~`,
+          enabled: true,
+        }),
+      );
     /**
      * A query of the hie through both servers, whose steps a test runs one by
      * one.
