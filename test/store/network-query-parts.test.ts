@@ -10,7 +10,6 @@ import {
   completenessMeta,
   readRecordCompleteness,
 } from '../../src/exchange/records/reading/completeness.ts';
-import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import {
   type MissingResources,
@@ -40,18 +39,10 @@ const test = queryTest.extend(
     // Only an account that has connections is asked for its parts.
     for (const [name, id] of Object.entries(IDS))
       await environment.store.asSystem((tx) =>
-        insertConnection(tx, {
-          id,
-          accountId,
-          source: 'hie',
-          name,
-          baseUrl: 'http://127.0.0.1:1/',
-          settings: {},
-          authKind: 'bearer',
-          credentials: Buffer.alloc(0),
-          namespace: `c-${id.slice(-8)}~`,
-          enabled: true,
-        }),
+        sql`insert into network_connection (id, account_id, source, name, base_url, settings, auth_kind, credentials, namespace)
+          values (${id}, ${accountId}, 'hie', ${name}, 'http://127.0.0.1:1/', '{}', 'bearer', '', ${`c-${id.slice(-8)}~`})`.execute(
+          tx.db,
+        ),
       );
     /**
      * A query of the hie through both servers, whose steps a test runs one by
