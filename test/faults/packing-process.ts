@@ -3,9 +3,9 @@ import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { packingRecovery } from '../../src/exchange/records/packing/packing.ts';
 
 /** A process that moves contents as `reconcile` does, until it is killed. */
-const [databaseUrl = ''] = process.argv.slice(2);
+const [databaseUrl = '', name = ''] = process.argv.slice(2);
 const recovery = packingRecovery(
-  createStore({ databaseUrl, poolMax: 2, name: 'packing' }),
+  createStore({ databaseUrl, poolMax: 2, name }),
 );
 for (;;) {
   const round = {
