@@ -91,6 +91,13 @@ const test = recordTest.extend(
         );
         return rows[0]?.packs ?? 0;
       },
+      async originsInRows(patientId: string): Promise<number> {
+        const { rows } = await owner.query<{ origins: number }>(
+          'select count(*)::int as origins from record_origin where patient_id = $1',
+          [patientId],
+        );
+        return rows[0]?.origins ?? 0;
+      },
       allAreDue: () => owner.query('update record_to_pack set due_at = now()'),
     };
   },
@@ -157,7 +164,7 @@ describe('the commands of packs', () => {
     await operator.types('packs', 'off', ...SAID);
     await operator.untilDone();
     expect(await packed()).toBe(1);
-    expect(await status()).toContain('There are contents in packs.');
+    expect(await status()).toContain('There is something in packs.');
 
     await operator.types('packs', 'on', ...SAID);
     await operator.untilDone();
@@ -167,7 +174,7 @@ describe('the commands of packs', () => {
 
     await operator.types('packs', 'undo', ...SAID);
     await operator.round(undefined, 1);
-    expect(await status()).toContain('There are contents in packs.');
+    expect(await status()).toContain('There is something in packs.');
     await operator.untilDone();
     expect(await status()).toContain('Nothing is in packs.');
     expect(await Promise.all(patients.map(operator.text))).toEqual(texts);
@@ -232,6 +239,43 @@ describe('the commands of packs', () => {
     expect(await operator.packsOf(patientId)).toBe(0);
   });
 
+  test('"on" begins with the first record also while a round is under way: what was merged in between is packed', async ({
+    operator,
+  }) => {
+    const passed = await operator.addRecord('passed by the round');
+    const reached = await operator.addRecord('reached by the round');
+    await operator.types('packs', 'on', ...SAID);
+    await operator.owner.query('delete from record_to_pack');
+    await operator.owner.query(
+      `insert into record_to_pack (account_id, patient_id, due_at) values ($1, $2, now() + interval '1 hour')`,
+      [operator.accountId, reached],
+    );
+    const holder = new pg.Client({ connectionString: operator.databaseUrl });
+    await holder.connect();
+    try {
+      await holder.query('begin');
+      await holder.query(
+        'select from record_to_pack where patient_id = $1 for update',
+        [reached],
+      );
+      const round = operator.round();
+      await expect
+        .poll(() => operator.originsInRows(passed), { timeout: 240_000 })
+        .toBe(0);
+      await operator.types('packs', 'off', ...SAID);
+      await operator.deliver(passed, [observation('in between', 'selenium')]);
+      await operator.types('packs', 'on', ...SAID);
+      await holder.query('commit');
+      await round;
+    } finally {
+      await holder.end();
+    }
+    expect(await operator.originsInRows(passed)).toBeGreaterThan(0);
+
+    await operator.untilDone();
+    expect(await operator.originsInRows(passed)).toBe(0);
+  });
+
   test('"undo" leaves nothing in packs while deliveries arrive and are merged, and loses none', async ({
     operator,
   }) => {
@@ -281,6 +325,24 @@ describe('the commands of packs', () => {
       expect(text).toContain(`iron ${index} is as it should be`);
     expect(text).toContain('copper 5 is as it should be');
     expect(text).not.toContain('copper 4');
+  });
+
+  test('say that something is in packs also of a record whose contents are too large for them', async ({
+    operator,
+  }) => {
+    await operator.types('packs', 'undo', ...SAID);
+    await operator.untilDone();
+    await operator.owner.query(`update packing set mode = 'pack'`);
+    const patientId = await operator.addRecord('large', [
+      observation('large', 'manganese '.repeat(10_000)),
+    ]);
+    await operator.allAreDue();
+    await operator.round();
+    expect(await operator.originsInRows(patientId)).toBe(0);
+    expect(await operator.packsOf(patientId)).toBe(0);
+    expect((await operator.types('packs', 'status')).out).toMatch(
+      /^There is something in packs\.$/m,
+    );
   });
 });
 

@@ -30,7 +30,7 @@ export const packsStatusCommand: AdminCommand = async ({ store }) => {
     };
   });
   return {
-    document: { ...state, ...progress, trouble },
+    document: { mode: state.mode, upTo: state.upTo, ...progress, trouble },
     lines: [
       MODES[state.mode],
       ...(progress === undefined ? [] : progressLines(state, progress)),
@@ -64,7 +64,7 @@ function progressLines(
   { records, done, waiting, due, oldestDue, isAnyPacked }: PackingProgress,
 ): string[] {
   const held = isAnyPacked
-    ? 'There are contents in packs.'
+    ? 'There is something in packs.'
     : 'Nothing is in packs.';
   if (mode === 'off') return [held];
   const all =

@@ -15,6 +15,8 @@ export interface PackingState {
    * set have been taken up; null: all.
    */
   upTo: string | null;
+  /** When the mode was set, in PostgreSQL's words: a Date has no microseconds. */
+  setAt: string;
 }
 
 export interface RecordAtRest {
@@ -30,11 +32,11 @@ const BUSY_MINUTES = 1;
 const FAILED_HOURS_MAX = 24;
 
 export async function readPacking(tx: SystemTx): Promise<PackingState> {
-  const { rows } =
-    await sql<PackingState>`select mode, up_to as "upTo" from packing`.execute(
-      tx.db,
-    );
-  return rows[0] ?? { mode: 'off', upTo: null };
+  const { rows } = await sql<PackingState>`
+    select mode, up_to as "upTo", changed_at::text as "setAt" from packing`.execute(
+    tx.db,
+  );
+  return rows[0] ?? { mode: 'off', upTo: null, setAt: '-infinity' };
 }
 
 export interface PackingProgress {
@@ -59,7 +61,7 @@ export async function readPackingProgress(
       (select count(*) from record_to_pack) as waiting,
       (select count(*) from record_to_pack where due_at <= now()) as due,
       (select min(due_at) from record_to_pack where due_at <= now()) as "oldestDue",
-      exists (select from resource_pack) as "isAnyPacked"
+      exists (select from resource_pack) or exists (select from origin_pack) as "isAnyPacked"
     from patient`.execute(tx.db);
   return rows[0];
 }
@@ -102,13 +104,16 @@ export async function setPacking(
   );
 }
 
-/** Unless the mode was changed in the meantime. */
+/**
+ * Unless the mode was set in the meantime, also to the same again: what was merged
+ * before that has been noted by nobody, and is found from the first record on.
+ */
 export async function notePackedUpTo(
   tx: SystemTx,
-  mode: PackingMode,
+  setAt: string,
   upTo: string | null,
 ): Promise<void> {
-  await sql`update packing set up_to = ${upTo} where mode = ${mode} and up_to is not null`.execute(
+  await sql`update packing set up_to = ${upTo} where changed_at = ${setAt}::timestamptz`.execute(
     tx.db,
   );
 }

@@ -32,7 +32,7 @@ export const packingRecovery = (store: Stores): Recovery => ({
   name: 'records to pack',
   canWait: true,
   async takeUp({ limit, signal }) {
-    const { mode, upTo } = await store.asSystem(readPacking);
+    const { mode, upTo, setAt } = await store.asSystem(readPacking);
     if (mode === 'off') {
       await store.asSystem(forgetToPack);
       return { found: 0, healed: 0, failures: [] };
@@ -45,7 +45,7 @@ export const packingRecovery = (store: Stores): Recovery => ({
     const swept = await moveEach(store, mode, next, signal);
     const isLast = next.length < limit && swept.looked === next.length;
     const last = isLast ? null : (next[swept.looked - 1]?.patientId ?? upTo);
-    await store.asSystem((tx) => notePackedUpTo(tx, mode, last));
+    await store.asSystem((tx) => notePackedUpTo(tx, setAt, last));
     return {
       found: taken.found + swept.found,
       healed: taken.healed + swept.healed,
