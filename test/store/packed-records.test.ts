@@ -547,6 +547,12 @@ describe('an operator', () => {
     await record.merge(first);
     await round();
     expect((await record.where(first)).text).not.toContain('zinc');
+    // Each merge begins the rest anew.
+    await record.owner.query('update record_to_pack set due_at = now()');
+    await record.deliverAll(first, [observation('later still', 'tin')]);
+    await record.merge(first);
+    await round();
+    expect((await record.where(first)).text).not.toContain('zinc');
     await record.owner.query('update record_to_pack set due_at = now()');
     await round();
     expect((await record.where(first)).text).toContain('zinc');

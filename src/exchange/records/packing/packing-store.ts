@@ -118,12 +118,15 @@ export async function notePackedUpTo(
   );
 }
 
-/** SQL: notes that something was merged into a record, to pack it later. */
+/**
+ * SQL: notes that something was merged into a record, to pack it once it is at
+ * rest. One that could not be packed is not tried sooner for that.
+ */
 export const noteToPack = (accountId: string, patientId: string) => sql`
   insert into record_to_pack (account_id, patient_id, due_at)
   select ${accountId}, ${patientId}, now() + ${REST_MINUTES} * interval '1 minute'
   from packing where mode = 'pack'
-  on conflict do nothing`;
+  on conflict (patient_id) do update set due_at = greatest(record_to_pack.due_at, excluded.due_at)`;
 
 /** Records to take up now, those due longest first. */
 export async function recordsToPack(
