@@ -295,6 +295,13 @@ describe('a patient that is deleted', () => {
       const requestId = await startQuery(patient.id);
       const { cancelled, connector } = cancelling();
       const id = uuidv7();
+      // Only an account that has connections is asked for its parts.
+      await gateway.store.asSystem((tx) =>
+        sql`insert into network_connection (id, account_id, source, name, base_url, settings, auth_kind, credentials, namespace)
+          values (${id}, ${account.accountId}, 'hie', 'North', 'http://127.0.0.1:1/', '{}', 'bearer', '', 'n~')`.execute(
+          tx.db,
+        ),
+      );
       const purposes: string[] = [];
       const worker = workerWith(
         {},
