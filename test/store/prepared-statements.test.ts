@@ -1,12 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
-import { expect } from 'vitest';
-import {
-  createStore,
-  NOT_FLUSHED,
-  type SystemTx,
-} from '../../src/exchange/platform/database/database.ts';
-import { uuidArray } from '../../src/exchange/platform/database/pg-arrays.ts';
+import { expect, vi } from 'vitest';
+import type { SystemTx } from '../../src/exchange/platform/database/database.ts';
 import { storeTest } from '../support/fixtures.ts';
+
+// A process prepares so many statements and no more; files that ran in this one before may have used them up.
+vi.resetModules();
+const { createStore, NOT_FLUSHED } = await import(
+  '../../src/exchange/platform/database/database.ts'
+);
+const { uuidArray } = await import(
+  '../../src/exchange/platform/database/pg-arrays.ts'
+);
 
 /** More often than a statement must be asked to be prepared. */
 const OFTEN = 8;
