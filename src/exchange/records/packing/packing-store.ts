@@ -105,8 +105,8 @@ export async function setPacking(
 }
 
 /**
- * Unless the mode was set in the meantime, also to the same again: what was merged
- * before that has been noted by nobody, and is found from the first record on.
+ * Unless the mode was set in the meantime, also to the same again: no note exists of
+ * what was merged before that, so the round must begin with the first record.
  */
 export async function notePackedUpTo(
   tx: SystemTx,
